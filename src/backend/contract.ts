@@ -1,0 +1,116 @@
+/**
+ * What a store must offer to keep queues. The contract speaks queue, not store; each method is one atomic step, and all
+ * backends pass the one conformance suite in queuefs/testing.
+ *
+ * Names, ids and receipts arrive parsed (branded types); numbers are checked by the backend with the functions of
+ * `request.ts`. Any method may reject with `closed`, `store-busy`, `store-unreachable`, `outcome-unknown` (network backends: the
+ * step may have happened), `store-read-only`, `store-corrupt` or `store-failed`; all that name a queue with `queue-not-found`.
+ */
+
+import type {
+  AckAnswer, AckItem, Cleared, DeadLetter, DeliveredMessage, DequeueOptions, EnqueueAnswer, ExtendItem, Finding, ListedMessage, Mark,
+  MarkAnswer, Message, NackAnswer, NackItem, NewMessage, Page, PageOptions, QueueSelection, QueueSettings, QueueStatus, Recovered,
+  Statistics, Status,
+} from "../core/message.ts";
+import type { MessageId, QueueName, Receipt } from "../core/names.ts";
+
+/** What a backend says of itself. */
+export interface BackendDescription {
+  /** `memory`, `sqlite`, `redis`, … */
+  readonly kind: string;
+  /** Where the state is, fit for a message to people: no secrets. */
+  readonly location: string;
+  /** Whether what `enqueue` resolved outlives the process. */
+  readonly durable: boolean;
+  /** Who can share the store: this process only, the processes of this host, or many hosts. */
+  readonly sharedBy: "process" | "host" | "hosts";
+  /** Bytes that one message, and all messages of one call together, may have. */
+  readonly maxMessageBytes: number;
+}
+
+/** Called when something may have changed in these queues (`undefined`: any). May be called without need; calls may be merged. */
+export type ChangeListener = (queues: ReadonlySet<QueueName> | undefined) => void;
+
+/** One open store. Opened by its backend's `open…` function, which resolves when it works. */
+export interface Backend extends AsyncDisposable {
+  readonly description: BackendDescription;
+
+  /** Makes a queue. `exists` changes nothing, its settings neither. */
+  createQueue(queue: QueueName, settings?: Partial<QueueSettings>): Promise<"created" | "exists">;
+  /** Changes settings of a queue, those given; answers with all. */
+  configureQueue(queue: QueueName, settings: Partial<QueueSettings>): Promise<QueueSettings>;
+  /**
+   * Removes the queue `path`, and with `recursive` all queues under it as well (then `path` may be a plain directory), with their messages
+   * and dead letters, in one step, and answers how many queues. Neighbours are untouched; receipts of what was removed are stale.
+   *
+   * @throws `queue-not-found` when there is none to remove, `not-empty` without `recursive` when queues lie under it
+   */
+  removeQueue(path: QueueName, options?: { readonly recursive?: boolean }): Promise<number>;
+  /** Names of the queues at and under a path (`""`, the default, for all), in the order of {@link compareNames}. `after` may be any text. */
+  listQueues(options?: PageOptions & { readonly under?: QueueName | "" }): Promise<Page<QueueName>>;
+
+  /** Stores messages, all in one step, in the order given. Each gets its own answer; conflicts do not hinder the others. */
+  enqueue(queue: QueueName, messages: readonly NewMessage[]): Promise<EnqueueAnswer[]>;
+  /**
+   * Hands out the oldest available messages in one step: pending -> processing with owner, lease and receipt. Ended leases of the queue are
+   * recovered in the same step, before it looks. An empty array means that nothing is available now.
+   */
+  dequeue(queue: QueueName, options?: DequeueOptions): Promise<DeliveredMessage[]>;
+  /** Removes messages by receipt, and stores what they forward, all in one step. A missing forward queue fails the whole call, changing nothing. */
+  ack(queue: QueueName, items: readonly AckItem[]): Promise<AckAnswer[]>;
+  /** Removes messages in processing by id; a pending message is never removed. */
+  ackById(queue: QueueName, ids: readonly MessageId[]): Promise<("acked" | "not-in-processing")[]>;
+  /** Gives messages back after a failure, with their old places; or to the dead letters when given up or their deliveries are used up. */
+  nack(queue: QueueName, items: readonly NackItem[]): Promise<NackAnswer[]>;
+  /** Gives messages back, at their old places, as if they had not been delivered: the delivery does not count. */
+  release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]>;
+  /** Renews leases, counted from this step. A lease that has ended but was not recovered yet is still current and is renewed. */
+  extend(queue: QueueName, items: readonly ExtendItem[]): Promise<("extended" | "stale")[]>;
+
+  /** The message that a dequeue would take now, or `undefined`. Changes nothing. */
+  peek(queue: QueueName): Promise<Message | undefined>;
+  /** Unacked messages in queue order. Changes nothing. Each page is one snapshot. */
+  messages(queue: QueueName, options?: PageOptions): Promise<Page<ListedMessage>>;
+  /** Removes all unacked messages in one step; later acks of those are stale. Dead letters stay. */
+  clear(queue: QueueName): Promise<Cleared>;
+
+  /** Both numbers of one queue, read together. The cost does not depend on how many messages there are. */
+  status(queue: QueueName): Promise<Status>;
+  /** The status of several queues, all in one snapshot, in the order asked for (named) or of listing (subtree; may be empty). */
+  statuses(selection: QueueSelection): Promise<QueueStatus[]>;
+  /** This moment, to be waited for: all that was enqueued into these queues before. */
+  mark(selection: QueueSelection): Promise<Mark>;
+  /**
+   * Whether every message enqueued before the mark is settled, judged in one snapshot. Redelivery does not move a message across the mark.
+   * A queue cleared since counts as settled; a queue that was removed rejects with `queue-not-found`, also when a new one has its name.
+   */
+  reached(mark: Mark): Promise<MarkAnswer>;
+  /** Counts, ages and settings of a queue; its pending and processing are one snapshot. */
+  statistics(queue: QueueName): Promise<Statistics>;
+
+  /** One bounded step of recovery in all queues. Open stores run it by themselves; calling it more often is harmless. */
+  recover(): Promise<Recovered>;
+  /** Dead letters of a queue in the order they came. */
+  deadLetters(queue: QueueName, options?: PageOptions): Promise<Page<DeadLetter>>;
+  /** Makes dead letters pending again, with their ids, at their old places, and with a delivery count of 0. */
+  redrive(queue: QueueName, ids: readonly MessageId[]): Promise<("redriven" | "not-found")[]>;
+  /** Removes dead letters for good. */
+  drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]>;
+
+  /**
+   * Calls `listener` soon after anything changed in the store, by whatever process; the caller then looks again. It is a hint: callers keep
+   * a slow poll as a safety net. Does not keep the process alive.
+   *
+   * @returns a function that ends it
+   */
+  subscribe(listener: ChangeListener): () => void;
+
+  /** Looks over the whole store: integrity, counters against records, orphans, versions, settings. May take long. */
+  inspect(): Promise<Finding[]>;
+
+  /**
+   * Waits for calls in the air, then lets go of the store. Later calls reject with `closed`; closing twice is harmless. Deliveries in
+   * hand stay in processing until their lease ends or, when the process ends, its death is seen.
+   */
+  close(): Promise<void>;
+}

@@ -1,0 +1,49 @@
+/**
+ * Every limit of QueueFS in one place, each with unit and reason. A limit that is hit has an error code of its own in the
+ * error table; where a limit can be changed, the option's row in options.ts names these numbers as default and bounds.
+ */
+
+/** Bytes of one component of a queue name, in UTF-8: the NAME_MAX of common file systems (255). */
+export const MAX_NAME_COMPONENT_BYTES = 255;
+/** Components of one queue name: deep enough for people, shallow enough that a full path stays under PATH_MAX twice over. */
+export const MAX_NAME_DEPTH = 32;
+/** Bytes of a message id or request id, in UTF-8; ids are kept per message, so they must stay small. */
+export const MAX_ID_BYTES = 255;
+/** Bytes of one message unless the option says otherwise: 64 MiB, the body limit of AGFS servers. */
+export const DEFAULT_MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+/** Upper bound of that option: 512 MiB less 1 MiB, what a Redis string can hold beside the message's header. */
+export const MAX_MESSAGE_BYTES_BOUND = 511 * 1024 * 1024;
+/** Items of one enqueue, ack, nack, release, extend, redrive or drop call: keeps one step short. */
+export const MAX_BATCH_ITEMS = 10_000;
+/** Messages handed out by one dequeue. */
+export const MAX_DEQUEUE_LIMIT = 1_000;
+/** Entries of one page of a listing. */
+export const MAX_PAGE_ITEMS = 1_000;
+/** Entries of one page of a listing, unless asked otherwise. */
+export const DEFAULT_PAGE_ITEMS = 100;
+/** Queues whose status is read in one snapshot by name; more are read by subtree. */
+export const MAX_SNAPSHOT_QUEUES = 10_000;
+/** Shortest lease, in milliseconds: below it a lease ends before the reply has arrived. */
+export const MIN_LEASE_MS = 10;
+/** Longest lease, in milliseconds: 7 days; a longer hold cannot be told from a lost one. */
+export const MAX_LEASE_MS = 7 * 24 * 3600 * 1000;
+/** Lease of a library dequeue unless asked otherwise, in milliseconds: 30 s; workers extend it. */
+export const DEFAULT_LEASE_MS = 30_000;
+/** Lease for plain consumers (files, command line, AGFS), who cannot extend with ease: 15 minutes, in milliseconds. */
+export const DEFAULT_PLAIN_LEASE_MS = 15 * 60 * 1000;
+/** Longest delay of a message or nack, in milliseconds: 366 days. */
+export const MAX_DELAY_MS = 366 * 24 * 3600 * 1000;
+/** Deliveries after which a message becomes a dead letter, unless the queue says otherwise. */
+export const DEFAULT_MAX_DELIVERIES = 20;
+/** Upper bound of that setting. */
+export const MAX_MAX_DELIVERIES = 1_000_000;
+/** Characters of an error text kept with a message (UTF-16 code units); the rest is cut. */
+export const MAX_REASON_CHARACTERS = 4_096;
+/** How long the answer to a message id or request id is remembered, in milliseconds: ten minutes. */
+export const DEFAULT_REMEMBER_MS = 10 * 60 * 1000;
+/** Upper bound of that option: 7 days. */
+export const MAX_REMEMBER_MS = 7 * 24 * 3600 * 1000;
+/** How often each live process looks for ended leases, in milliseconds. */
+export const DEFAULT_SWEEP_INTERVAL_MS = 1_000;
+/** Messages that one recovery step moves at most: bounds how long a step holds the store. */
+export const RECOVERY_STEP_ITEMS = 500;
