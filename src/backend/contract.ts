@@ -8,9 +8,30 @@
  */
 
 import type {
-  AckAnswer, AckItem, Cleared, DeadLetter, DeliveredMessage, DequeueOptions, EnqueueAnswer, ExtendItem, Finding, ListedMessage, Mark,
-  MarkAnswer, Message, NackAnswer, NackItem, NewMessage, Page, PageOptions, QueueSelection, QueueSettings, QueueStatus, Recovered,
-  Statistics, Status,
+  AckAnswer,
+  AckItem,
+  Cleared,
+  DeadLetter,
+  DeliveredMessage,
+  DequeueOptions,
+  EnqueueAnswer,
+  ExtendItem,
+  Finding,
+  ListedMessage,
+  Mark,
+  MarkAnswer,
+  Message,
+  NackAnswer,
+  NackItem,
+  NewMessage,
+  Page,
+  PageOptions,
+  QueueSelection,
+  QueueSettings,
+  QueueStatus,
+  Recovered,
+  Statistics,
+  Status,
 } from "../core/message.ts";
 import type { MessageId, QueueName, Receipt } from "../core/names.ts";
 

@@ -28,7 +28,11 @@ export const CONTROL_FILES = {
   ".nack": { mode: WRITE_ONLY, write: 'gives a message back: a receipt, or {"receipt","delayMs","reason","giveUp"}' },
   ".extend": { mode: WRITE_ONLY, write: 'renews a lease: {"receipt","leaseMs"}, or a receipt for the default lease' },
   ".wait": { mode: READ_ONLY, read: "returns the status once the queue is complete, not before" },
-  ".dead": { mode: READ_WRITE, read: "a JSON array of the dead letters with their reasons", write: '{"redrive":[ids]} or {"drop":[ids]}; "all" instead of the ids takes all' },
+  ".dead": {
+    mode: READ_WRITE,
+    read: "a JSON array of the dead letters with their reasons",
+    write: '{"redrive":[ids]} or {"drop":[ids]}; "all" instead of the ids takes all',
+  },
   ".stats": { mode: READ_ONLY, read: "statistics and settings of the queue as JSON" },
 } as const satisfies Record<string, ControlFile>;
 

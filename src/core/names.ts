@@ -14,7 +14,14 @@ export type Receipt = string & { readonly [brand]: "Receipt" };
 
 /** Components that are control files of every queue and so can be no queue's. */
 export const RESERVED_COMPONENTS: ReadonlySet<string> = new Set([
-  "enqueue", "dequeue", "peek", "size", "status", "messages", "clear", "ack",
+  "enqueue",
+  "dequeue",
+  "peek",
+  "size",
+  "status",
+  "messages",
+  "clear",
+  "ack",
 ]);
 
 // General category Cc: C0, DEL and C1.
@@ -35,13 +42,19 @@ export function utf8Length(text: string): number {
 function componentFault(component: string): readonly ["invalid-name" | "reserved-name", string] | undefined {
   if (component === "") return ["invalid-name", "has an empty component; use single slashes between components and none at the ends"];
   if (component === "." || component === "..") return ["invalid-name", `has the component ${quote(component)}; name the queue itself`];
-  if (component.startsWith(".")) return ["reserved-name", `has a component that starts with "." (${quote(component)}), which is kept for QueueFS itself; choose another`];
-  if (RESERVED_COMPONENTS.has(component)) return ["reserved-name", `has the component ${quote(component)}, which is a control file of every queue; choose another`];
+  if (component.startsWith("."))
+    return [
+      "reserved-name",
+      `has a component that starts with "." (${quote(component)}), which is kept for QueueFS itself; choose another`,
+    ];
+  if (RESERVED_COMPONENTS.has(component))
+    return ["reserved-name", `has the component ${quote(component)}, which is a control file of every queue; choose another`];
   if (PLAIN_ASCII.test(component) && component.length <= MAX_NAME_COMPONENT_BYTES) return undefined;
   if (CONTROL_CHARACTER.test(component)) return ["invalid-name", "holds a NUL or other control character; remove it"];
   if (LONE_SURROGATE.test(component)) return ["invalid-name", "is not valid Unicode (a surrogate stands alone); send valid UTF-8"];
   const bytes = utf8Length(component);
-  if (bytes > MAX_NAME_COMPONENT_BYTES) return ["invalid-name", `has a component of ${bytes} bytes; the limit is ${MAX_NAME_COMPONENT_BYTES}`];
+  if (bytes > MAX_NAME_COMPONENT_BYTES)
+    return ["invalid-name", `has a component of ${bytes} bytes; the limit is ${MAX_NAME_COMPONENT_BYTES}`];
   return undefined;
 }
 
@@ -54,7 +67,10 @@ export function parseQueueName(name: unknown): QueueName {
   if (typeof name !== "string") throw new QueueFSError("invalid-name", `a queue name must be a string, got ${quote(name)}`);
   const components = name.length > (MAX_NAME_COMPONENT_BYTES + 1) * MAX_NAME_DEPTH ? undefined : name.split("/");
   if (components === undefined || components.length > MAX_NAME_DEPTH) {
-    throw new QueueFSError("invalid-name", `queue name ${quote(name)} is too long or too deep; at most ${MAX_NAME_DEPTH} components of ${MAX_NAME_COMPONENT_BYTES} bytes`);
+    throw new QueueFSError(
+      "invalid-name",
+      `queue name ${quote(name)} is too long or too deep; at most ${MAX_NAME_DEPTH} components of ${MAX_NAME_COMPONENT_BYTES} bytes`,
+    );
   }
   for (const component of components) {
     const fault = componentFault(component);
@@ -89,9 +105,11 @@ function checkId(what: string, id: unknown): string {
   if (typeof id !== "string") throw new QueueFSError("invalid-name", `a ${what} must be a string, got ${quote(id)}`);
   if (PLAIN_ASCII.test(id) && id.length <= MAX_ID_BYTES) return id;
   if (id === "") throw new QueueFSError("invalid-name", `a ${what} must not be empty`);
-  if (id.length > MAX_ID_BYTES || utf8Length(id) > MAX_ID_BYTES) throw new QueueFSError("invalid-name", `${what} ${quote(id)} is longer than ${MAX_ID_BYTES} bytes`);
+  if (id.length > MAX_ID_BYTES || utf8Length(id) > MAX_ID_BYTES)
+    throw new QueueFSError("invalid-name", `${what} ${quote(id)} is longer than ${MAX_ID_BYTES} bytes`);
   if (LONE_SURROGATE.test(id)) throw new QueueFSError("invalid-name", `${what} ${quote(id)} is not valid Unicode`);
-  if (CONTROL_CHARACTER.test(id) || !ID_CHARACTERS.test(id)) throw new QueueFSError("invalid-name", `${what} ${quote(id)} holds white space or a control character; remove it`);
+  if (CONTROL_CHARACTER.test(id) || !ID_CHARACTERS.test(id))
+    throw new QueueFSError("invalid-name", `${what} ${quote(id)} holds white space or a control character; remove it`);
   return id;
 }
 
@@ -104,7 +122,10 @@ function checkId(what: string, id: unknown): string {
 export function parseChosenMessageId(id: unknown): MessageId {
   const text = checkId("message id", id);
   if (text.startsWith("m-") || text.startsWith("r-")) {
-    throw new QueueFSError("invalid-name", `message id ${quote(text)} starts with ${quote(text.slice(0, 2))}, which marks what the store makes itself; choose another`);
+    throw new QueueFSError(
+      "invalid-name",
+      `message id ${quote(text)} starts with ${quote(text.slice(0, 2))}, which marks what the store makes itself; choose another`,
+    );
   }
   return text as MessageId;
 }

@@ -45,11 +45,15 @@ export type OptionRow = IntegerOption | ChoiceOption | BooleanOption | TextOptio
 export type OptionTable = Readonly<Record<string, OptionRow>>;
 
 /** The type of an option's value. */
-type Value<Row> = Row extends { type: "integer" } ? number
-  : Row extends ChoiceOption<infer Choice> ? Choice
-  : Row extends { type: "boolean" } ? boolean
-  : Row extends { type: "text" } ? string
-  : unknown;
+type Value<Row> = Row extends { type: "integer" }
+  ? number
+  : Row extends ChoiceOption<infer Choice>
+    ? Choice
+    : Row extends { type: "boolean" }
+      ? boolean
+      : Row extends { type: "text" }
+        ? string
+        : unknown;
 
 /** The values of a table after {@link readOptions}: those with a default are always there. */
 export type OptionValues<Table extends OptionTable> = {
@@ -93,7 +97,10 @@ export function checkOption(what: string, row: OptionRow, value: unknown): unkno
     case "boolean":
     case "text":
       if (typeof value === (row.type === "text" ? "string" : "boolean")) return value;
-      throw new QueueFSError("invalid-argument", `${what} must be ${row.type === "text" ? "a text" : "true or false"}, got ${quote(value)}`);
+      throw new QueueFSError(
+        "invalid-argument",
+        `${what} must be ${row.type === "text" ? "a text" : "true or false"}, got ${quote(value)}`,
+      );
     case "object":
       if ((typeof value === "object" || typeof value === "function") && value !== null) return value;
       throw new QueueFSError("invalid-argument", `${what} must be an object, got ${quote(value)}`);
@@ -103,5 +110,8 @@ export function checkOption(what: string, row: OptionRow, value: unknown): unkno
 /** Checks that `value` is a whole number within bounds, and returns it. @throws QueueFSError `invalid-argument` */
 export function checkInteger(what: string, value: unknown, minimum: number, maximum: number): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= minimum && value <= maximum) return value;
-  throw new QueueFSError("invalid-argument", `${what} must be a whole number from ${minimum} to ${maximum}, got ${typeof value === "number" ? String(value) : quote(value)}`);
+  throw new QueueFSError(
+    "invalid-argument",
+    `${what} must be a whole number from ${minimum} to ${maximum}, got ${typeof value === "number" ? String(value) : quote(value)}`,
+  );
 }

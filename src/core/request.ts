@@ -5,8 +5,18 @@
 
 import { QueueFSError, quote } from "./errors.ts";
 import {
-  DEFAULT_LEASE_MS, DEFAULT_MAX_DELIVERIES, DEFAULT_PAGE_ITEMS, MAX_BATCH_ITEMS, MAX_DELAY_MS, MAX_DEQUEUE_LIMIT, MAX_LEASE_MS,
-  MAX_MAX_DELIVERIES, MAX_PAGE_ITEMS, MAX_REASON_CHARACTERS, MAX_SNAPSHOT_QUEUES, MIN_LEASE_MS,
+  DEFAULT_LEASE_MS,
+  DEFAULT_MAX_DELIVERIES,
+  DEFAULT_PAGE_ITEMS,
+  MAX_BATCH_ITEMS,
+  MAX_DELAY_MS,
+  MAX_DEQUEUE_LIMIT,
+  MAX_LEASE_MS,
+  MAX_MAX_DELIVERIES,
+  MAX_PAGE_ITEMS,
+  MAX_REASON_CHARACTERS,
+  MAX_SNAPSHOT_QUEUES,
+  MIN_LEASE_MS,
 } from "./limits.ts";
 import type { DequeueOptions, ExtendItem, NackItem, NewMessage, PageOptions, QueueSelection, QueueSettings } from "./message.ts";
 import { parseChosenMessageId, parseRequestId } from "./names.ts";
@@ -15,14 +25,26 @@ import { checkInteger, type OptionTable, readOptions } from "./options.ts";
 /** Options of a dequeue, as a table. */
 export const DEQUEUE_OPTIONS = {
   limit: { type: "integer", minimum: 1, maximum: MAX_DEQUEUE_LIMIT, default: 1, meaning: "messages at most" },
-  leaseMs: { type: "integer", minimum: MIN_LEASE_MS, maximum: MAX_LEASE_MS, default: DEFAULT_LEASE_MS, meaning: "how long each delivery may be held, in milliseconds" },
+  leaseMs: {
+    type: "integer",
+    minimum: MIN_LEASE_MS,
+    maximum: MAX_LEASE_MS,
+    default: DEFAULT_LEASE_MS,
+    meaning: "how long each delivery may be held, in milliseconds",
+  },
   owner: { type: "choice", choices: ["process", "receipt"], default: "process", meaning: "who holds the deliveries" },
   requestId: { type: "text", meaning: "makes a repeat after a lost reply safe" },
 } as const satisfies OptionTable;
 
 /** Settings of a queue, as a table. */
 export const QUEUE_SETTINGS = {
-  maxDeliveries: { type: "integer", minimum: 0, maximum: MAX_MAX_DELIVERIES, default: DEFAULT_MAX_DELIVERIES, meaning: "deliveries after which a message becomes a dead letter, 0 for never" },
+  maxDeliveries: {
+    type: "integer",
+    minimum: 0,
+    maximum: MAX_MAX_DELIVERIES,
+    default: DEFAULT_MAX_DELIVERIES,
+    meaning: "deliveries after which a message becomes a dead letter, 0 for never",
+  },
 } as const satisfies OptionTable;
 
 /** Options of every paged listing, as a table. */
@@ -59,14 +81,22 @@ export function checkChangedSettings(settings: Partial<QueueSettings>): Partial<
 }
 
 /** Checks which page is asked for. @throws QueueFSError `invalid-argument` */
-export function checkPage(options: (PageOptions & { readonly under?: string }) | undefined): { after?: string; limit: number; under: string } {
+export function checkPage(options: (PageOptions & { readonly under?: string }) | undefined): {
+  after?: string;
+  limit: number;
+  under: string;
+} {
   return readOptions("a listing", PAGE_OPTIONS, options);
 }
 
 /** Checks the number of items of one call. @throws QueueFSError `invalid-argument` */
 export function checkBatch<Item>(what: string, items: readonly Item[]): readonly Item[] {
   if (!Array.isArray(items)) throw new QueueFSError("invalid-argument", `${what} takes an array, got ${quote(items)}`);
-  if (items.length > MAX_BATCH_ITEMS) throw new QueueFSError("invalid-argument", `${what} takes at most ${MAX_BATCH_ITEMS} items in one call, got ${items.length}; split them`);
+  if (items.length > MAX_BATCH_ITEMS)
+    throw new QueueFSError(
+      "invalid-argument",
+      `${what} takes at most ${MAX_BATCH_ITEMS} items in one call, got ${items.length}; split them`,
+    );
   return items;
 }
 
@@ -75,16 +105,26 @@ export function checkMessages(messages: readonly NewMessage[], maxMessageBytes: 
   checkBatch("enqueue", messages);
   let total = 0;
   for (const message of messages) {
-    if (!(message?.data instanceof Uint8Array)) throw new QueueFSError("invalid-argument", `data of a message must be a Uint8Array, got ${quote(message?.data)}; encode text with TextEncoder`);
+    if (!(message?.data instanceof Uint8Array))
+      throw new QueueFSError(
+        "invalid-argument",
+        `data of a message must be a Uint8Array, got ${quote(message?.data)}; encode text with TextEncoder`,
+      );
     total += message.data.byteLength;
     if (message.data.byteLength > maxMessageBytes) {
-      throw new QueueFSError("message-too-large", `a message of ${message.data.byteLength} bytes exceeds the limit of ${maxMessageBytes}; store the content elsewhere and enqueue a reference, or raise maxMessageBytes`);
+      throw new QueueFSError(
+        "message-too-large",
+        `a message of ${message.data.byteLength} bytes exceeds the limit of ${maxMessageBytes}; store the content elsewhere and enqueue a reference, or raise maxMessageBytes`,
+      );
     }
     if (message.id !== undefined) parseChosenMessageId(message.id);
     if (message.delayMs !== undefined) checkInteger("delayMs", message.delayMs, 0, MAX_DELAY_MS);
   }
   if (total > maxMessageBytes && messages.length > 1) {
-    throw new QueueFSError("message-too-large", `the ${messages.length} messages of one call have ${total} bytes together, which exceeds the limit of ${maxMessageBytes}; split them`);
+    throw new QueueFSError(
+      "message-too-large",
+      `the ${messages.length} messages of one call have ${total} bytes together, which exceeds the limit of ${maxMessageBytes}; split them`,
+    );
   }
   return messages;
 }
@@ -108,7 +148,10 @@ export function checkExtensions(items: readonly ExtendItem[]): readonly ExtendIt
 /** Checks which queues a snapshot covers. @throws QueueFSError `invalid-argument` */
 export function checkSelection(selection: QueueSelection): QueueSelection {
   if ("queues" in selection && selection.queues.length > MAX_SNAPSHOT_QUEUES) {
-    throw new QueueFSError("invalid-argument", `a snapshot takes at most ${MAX_SNAPSHOT_QUEUES} named queues, got ${selection.queues.length}; select them by a path they lie under`);
+    throw new QueueFSError(
+      "invalid-argument",
+      `a snapshot takes at most ${MAX_SNAPSHOT_QUEUES} named queues, got ${selection.queues.length}; select them by a path they lie under`,
+    );
   }
   return selection;
 }
@@ -116,7 +159,10 @@ export function checkSelection(selection: QueueSelection): QueueSelection {
 /** The reason of a nack in a form that any store can keep: no NUL, no lone surrogates, at most 4,096 characters. */
 export function storableReason(reason: unknown): string {
   const text = typeof reason === "string" ? reason : reason === undefined ? "" : quote(reason);
-  return text.slice(0, MAX_REASON_CHARACTERS).replaceAll("\0", "\u2400").replace(/[\ud800-\udfff]/gu, "\ufffd");
+  return text
+    .slice(0, MAX_REASON_CHARACTERS)
+    .replaceAll("\0", "\u2400")
+    .replace(/[\ud800-\udfff]/gu, "\ufffd");
 }
 
 /** The words of the reason when a message's deliveries are used up without one. */
