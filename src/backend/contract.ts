@@ -49,7 +49,7 @@ export interface BackendDescription {
   readonly maxMessageBytes: number;
 }
 
-/** Called when something may have changed in these queues (`undefined`: any). May be called without need; calls may be merged. */
+/** Called when something may have changed in these queues (`undefined` for any). May be called without need; calls may be merged. */
 export type ChangeListener = (queues: ReadonlySet<QueueName> | undefined) => void;
 
 /** One open store. Opened by its backend's `open…` function, which resolves when it works. */

@@ -1,8 +1,10 @@
 /** The control files of a queue as a table: the file face, the mount, the HTTP file API and the documentation follow it. */
 
-/** Permission bits of a file that can only be written, only be read, or both. */
+/** Permission bits of a file that can only be written. */
 export const WRITE_ONLY = 0o222;
+/** Permission bits of a file that can only be read. */
 export const READ_ONLY = 0o444;
+/** Permission bits of a file that can be read and written. */
 export const READ_WRITE = 0o666;
 
 /** One control file. */

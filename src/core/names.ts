@@ -24,9 +24,8 @@ export const RESERVED_COMPONENTS: ReadonlySet<string> = new Set([
   "ack",
 ]);
 
-// General category Cc: C0, DEL and C1.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is this pattern's purpose
-const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
+// C0, DEL and C1.
+const CONTROL_CHARACTER = /\p{Cc}/u;
 // With the u flag a surrogate pair is one character, so this finds surrogates that stand alone.
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
 const PLAIN_ASCII = /^[A-Za-z0-9_-]+$/;

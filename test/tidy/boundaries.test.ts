@@ -1,7 +1,7 @@
 /** Each import direction of CONTRIBUTING.md is broken once on purpose: biome must report it, that and nothing else, and pass the legal way. */
 
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -52,6 +52,11 @@ const DIRECTIONS: readonly { readonly file: string; readonly refused: readonly s
     file: "src/store/fixture.ts",
     refused: ["../fs/index.ts", "../queue/worker.ts", "../cli/main.ts", "../index.ts", "better-sqlite3", "ioredis"],
     legal: ["../backend/contract.ts", "../backend/sqlite/index.ts", "../core/errors.ts", "node:path"],
+  },
+  {
+    file: "src/migrate/fixture.ts",
+    refused: ["../backend/sqlite/index.ts", "../queue/worker.ts", "../fs/index.ts", "../store/open.ts", "../cli/main.ts", "../index.ts"],
+    legal: ["./record.ts", "../backend/contract.ts", "../core/errors.ts", "node:crypto", "better-sqlite3"],
   },
   {
     file: "src/queue/fixture.ts",
@@ -258,7 +263,19 @@ describe("import directions", () => {
     expect(reported("src/cli/Wrong_Name.ts")).toEqual(["0 lint/style/useFilenamingConvention"]);
   });
 
-  it("stand for every layer of src/", () => {
+  it("hold for every folder of src/, the composition root alone excepted", () => {
+    const folders = ["src", "src/backend"].flatMap((parent) =>
+      readdirSync(join(root, parent), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory() && !["backend", "cli"].includes(entry.name))
+        .map((entry) => `${parent}/${entry.name}/`),
+    );
+    for (const name of folders) {
+      const tried = DIRECTIONS.some(({ file, refused }) => file.startsWith(name) && refused.length > 0);
+      expect(tried, `${name} is a new layer: give it an override in biome.json and a fixture here`).toBe(true);
+    }
+  });
+
+  it("stand for every layer of biome.json", () => {
     const configuration = JSON.parse(readFileSync(join(root, "biome.json"), "utf8")) as { overrides: { includes: string[] }[] };
     const layers = configuration.overrides.flatMap((override) => override.includes).filter((pattern) => pattern.startsWith("src/"));
     const tried = new Set(DIRECTIONS.map(({ file }) => file));

@@ -1,0 +1,155 @@
+/**
+ * Messages as JSON, the same on every surface: `data` is the text when the bytes are valid UTF-8, and base64 with
+ * `"encoding":"base64"` otherwise. Bytes in are bytes out.
+ */
+
+import { QueueFSError, quote } from "./errors.ts";
+import type { Message, UnackedState } from "./message.ts";
+import type { MessageId, Receipt } from "./names.ts";
+
+/** The answer of a read that finds no message: never the JSON of a message, which has an id. */
+export const EMPTY_JSON = "{}";
+
+/** A message as JSON shows it, with its keys in this order. */
+export interface MessageJson {
+  readonly id: MessageId;
+  /** The text, or the base64 of the bytes when `encoding` says so. */
+  readonly data: string;
+  readonly encoding?: "base64";
+  /** Only on a delivery. */
+  readonly receipt?: Receipt;
+  /** When it was enqueued, RFC 3339 in UTC. */
+  readonly timestamp: string;
+  /** How many deliveries were begun and not released. */
+  readonly deliveries: number;
+  /** Only in a listing of unacked messages. */
+  readonly state?: UnackedState;
+  /** Only of a dead letter: why it was given up on. */
+  readonly reason?: string;
+  /** Only of a dead letter: when, RFC 3339 in UTC. */
+  readonly diedAt?: string;
+}
+
+/** Any of the shapes in which a message is given out. */
+export type ShownMessage = Message & {
+  readonly receipt?: Receipt;
+  readonly state?: UnackedState;
+  readonly reason?: string;
+  readonly diedAtMs?: number;
+};
+
+const encoder = new TextEncoder();
+// ignoreBOM keeps a byte order mark in the text: without it three bytes of the message would vanish.
+const STRICT: TextDecoderOptions = { fatal: true, ignoreBOM: true };
+const decoder = new TextDecoder("utf-8", STRICT);
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
+/** Larger data is turned into JSON piece by piece, so that no string grows beyond what an engine can hold. A multiple of 3, for base64. */
+const PIECE_BYTES = 3 * 256 * 1024;
+/** The last millisecond that RFC 3339 can name: its years have four digits. */
+const LAST_TIMESTAMP_MS = 253_402_300_799_999;
+
+/** The text of `bytes`, a byte order mark included, or `undefined` when they are not valid UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether `bytes` are valid UTF-8. */
+export function isUtf8(bytes: Uint8Array): boolean {
+  if (bytes.byteLength <= PIECE_BYTES) return decodeUtf8(bytes) !== undefined;
+  try {
+    for (const _text of textPieces(bytes)) {
+      // Only whether it decodes is asked.
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** An instant as RFC 3339 in UTC with milliseconds. Instants that it cannot name become the nearest that it can. */
+export function formatTimestamp(atMs: number): string {
+  return new Date(Math.min(Math.max(0, atMs), LAST_TIMESTAMP_MS) || 0).toISOString();
+}
+
+/** A message as an object in the shape of its JSON. For data of many MiB, {@link messageJsonChunks} needs less memory. */
+export function describeMessage(message: ShownMessage): MessageJson {
+  const text = decodeUtf8(message.data);
+  const data = text ?? toBase64(message.data);
+  return { id: message.id, data, ...describeRest(message, text !== undefined) };
+}
+
+/** A message as JSON text. */
+export function messageToJson(message: ShownMessage): string {
+  return JSON.stringify(describeMessage(message));
+}
+
+/** The bytes of {@link messageToJson} in pieces, for data of any size. */
+export function* messageJsonChunks(message: ShownMessage): Generator<Uint8Array> {
+  const { data } = message;
+  if (data.byteLength <= PIECE_BYTES) {
+    yield encoder.encode(messageToJson(message));
+    return;
+  }
+  const isText = isUtf8(data);
+  yield encoder.encode(`{"id":${JSON.stringify(message.id)},"data":"`);
+  if (isText) {
+    for (const text of textPieces(data)) yield encoder.encode(JSON.stringify(text).slice(1, -1));
+  } else {
+    for (let start = 0; start < data.byteLength; start += PIECE_BYTES) yield encoder.encode(toBase64(data.subarray(start, start + PIECE_BYTES)));
+  }
+  yield encoder.encode(`",${JSON.stringify(describeRest(message, isText)).slice(1)}`);
+}
+
+/**
+ * The bytes of a message given as JSON.
+ *
+ * @throws QueueFSError `invalid-argument` when `data` is no text, no base64 as declared, or no valid Unicode
+ */
+export function dataOf(json: { readonly data?: unknown; readonly encoding?: unknown }): Uint8Array {
+  const { data, encoding } = json;
+  if (typeof data !== "string") throw new QueueFSError("invalid-argument", `"data" of a message must be a text, got ${quote(data)}`);
+  if (encoding === undefined) {
+    if (LONE_SURROGATE.test(data)) {
+      throw new QueueFSError("invalid-argument", `"data" of a message is not valid Unicode (a surrogate stands alone); send bytes as base64`);
+    }
+    return encoder.encode(data);
+  }
+  if (encoding !== "base64") throw new QueueFSError("invalid-argument", `"encoding" of a message must be "base64" or absent, got ${quote(encoding)}`);
+  const bytes = Buffer.from(data, "base64");
+  // The decoder skips what it does not know; only a text that comes out again was base64.
+  if (bytes.toString("base64") !== data) {
+    throw new QueueFSError("invalid-argument", `"data" of a message is not base64 (RFC 4648, section 4, with padding): ${quote(data)}`);
+  }
+  // A copy, since small results are views of a pool that others use too.
+  return new Uint8Array(bytes);
+}
+
+function describeRest(message: ShownMessage, isText: boolean): Omit<MessageJson, "id" | "data"> {
+  return {
+    ...(isText ? {} : { encoding: "base64" as const }),
+    ...(message.receipt === undefined ? {} : { receipt: message.receipt }),
+    timestamp: formatTimestamp(message.enqueuedAtMs),
+    deliveries: message.deliveryCount,
+    ...(message.state === undefined ? {} : { state: message.state }),
+    ...(message.reason === undefined ? {} : { reason: message.reason }),
+    ...(message.diedAtMs === undefined ? {} : { diedAt: formatTimestamp(message.diedAtMs) }),
+  };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+/** The text of `bytes` in pieces that end between characters. @throws TypeError when they are not valid UTF-8 */
+function* textPieces(bytes: Uint8Array): Generator<string> {
+  // A decoder of its own: between two pieces it holds the start of a character.
+  const pieces = new TextDecoder("utf-8", STRICT);
+  for (let start = 0; start < bytes.byteLength; start += PIECE_BYTES) {
+    yield pieces.decode(bytes.subarray(start, start + PIECE_BYTES), { stream: true });
+  }
+  yield pieces.decode();
+}
