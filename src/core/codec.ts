@@ -40,7 +40,7 @@ export type ShownMessage = Message & {
 
 const encoder = new TextEncoder();
 // ignoreBOM keeps a byte order mark in the text: without it three bytes of the message would vanish.
-const STRICT: TextDecoderOptions = { fatal: true, ignoreBOM: true };
+const STRICT = { fatal: true, ignoreBOM: true } as const;
 const decoder = new TextDecoder("utf-8", STRICT);
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
 /** Larger data is turned into JSON piece by piece, so that no string grows beyond what an engine can hold. A multiple of 3, for base64. */
@@ -99,7 +99,8 @@ export function* messageJsonChunks(message: ShownMessage): Generator<Uint8Array>
   if (isText) {
     for (const text of textPieces(data)) yield encoder.encode(JSON.stringify(text).slice(1, -1));
   } else {
-    for (let start = 0; start < data.byteLength; start += PIECE_BYTES) yield encoder.encode(toBase64(data.subarray(start, start + PIECE_BYTES)));
+    for (let start = 0; start < data.byteLength; start += PIECE_BYTES)
+      yield encoder.encode(toBase64(data.subarray(start, start + PIECE_BYTES)));
   }
   yield encoder.encode(`",${JSON.stringify(describeRest(message, isText)).slice(1)}`);
 }
@@ -114,11 +115,15 @@ export function dataOf(json: { readonly data?: unknown; readonly encoding?: unkn
   if (typeof data !== "string") throw new QueueFSError("invalid-argument", `"data" of a message must be a text, got ${quote(data)}`);
   if (encoding === undefined) {
     if (LONE_SURROGATE.test(data)) {
-      throw new QueueFSError("invalid-argument", `"data" of a message is not valid Unicode (a surrogate stands alone); send bytes as base64`);
+      throw new QueueFSError(
+        "invalid-argument",
+        `"data" of a message is not valid Unicode (a surrogate stands alone); send bytes as base64`,
+      );
     }
     return encoder.encode(data);
   }
-  if (encoding !== "base64") throw new QueueFSError("invalid-argument", `"encoding" of a message must be "base64" or absent, got ${quote(encoding)}`);
+  if (encoding !== "base64")
+    throw new QueueFSError("invalid-argument", `"encoding" of a message must be "base64" or absent, got ${quote(encoding)}`);
   const bytes = Buffer.from(data, "base64");
   // The decoder skips what it does not know; only a text that comes out again was base64.
   if (bytes.toString("base64") !== data) {

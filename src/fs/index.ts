@@ -1,0 +1,17 @@
+/** Queues as files, over any backend. */
+
+export type {
+  FileChange,
+  FileHandle,
+  FilePath,
+  FileRole,
+  FileStat,
+  FileSystemPort,
+  HandleRead,
+  OpenMode,
+  OpenOptions,
+  ReadOptions,
+  WriteAnswer,
+  WriteOptions,
+} from "./port.ts";
+export { DIRECTORY_MODE, QueueFS, type QueueFSOptions } from "./queue-fs.ts";

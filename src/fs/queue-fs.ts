@@ -1,0 +1,325 @@
+/** Queues as files: paths in, bytes out, over any backend. */
+
+import type { Backend } from "../backend/contract.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { CONTROL_FILES, type ControlFileName, isControlFileName } from "../core/control-files.ts";
+import { closedError, isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
+import { DEFAULT_PLAIN_LEASE_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
+import type { DeliveryOwner } from "../core/message.ts";
+import { checkInteger, type OptionTable, readOptions } from "../core/options.ts";
+import type { ControlCall } from "./control-reads.ts";
+import { readHandler, writeHandler } from "./control-table.ts";
+import { checkBytes, type WriteCall } from "./control-writes.ts";
+import { directoryNotFound, listDirectory, roleOf } from "./directory.ts";
+import { OpenFile } from "./handle.ts";
+import { isADirectory, notADirectory, type ParsedPath, parseNewDirectory, parsePath } from "./path.ts";
+import type {
+  FileChange,
+  FileHandle,
+  FilePath,
+  FileRole,
+  FileStat,
+  FileSystemPort,
+  OpenOptions,
+  ReadOptions,
+  WriteAnswer,
+  WriteOptions,
+} from "./port.ts";
+import { ReadSide } from "./read-side.ts";
+import { Watch } from "./watch.ts";
+import { WriteSide } from "./write-side.ts";
+
+/** Permission bits of every directory. */
+export const DIRECTORY_MODE = 0o755;
+
+/** Options of {@link QueueFS}. */
+export interface QueueFSOptions {
+  /** How long a message read from `dequeue` may be held, in milliseconds. 10 ms to 7 days, default 900,000 (15 minutes). */
+  readonly leaseMs?: number;
+  /** Who holds such a message. Default `receipt`: a program that reads a file and ends has not given it up. */
+  readonly owner?: DeliveryOwner;
+  /** The clock of modification times. Default: the host's. */
+  readonly clock?: Clock;
+  /** Gets failures that no caller waits for: releases after a reader had gone. The lease heals them. Default: they are dropped. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const QUEUE_FS_OPTIONS = {
+  leaseMs: {
+    type: "integer",
+    minimum: MIN_LEASE_MS,
+    maximum: MAX_LEASE_MS,
+    default: DEFAULT_PLAIN_LEASE_MS,
+    meaning: "lease of a read of dequeue, in milliseconds",
+  },
+  owner: { type: "choice", choices: ["process", "receipt"], default: "receipt", meaning: "who holds what was read from dequeue" },
+  clock: { type: "object", meaning: "the clock of modification times" },
+  onError: { type: "object", meaning: "gets failures that no caller waits for" },
+} as const satisfies OptionTable;
+
+const OPEN_OPTIONS = {
+  mode: { type: "choice", choices: ["read", "write", "read-write"], meaning: "which way" },
+  eager: { type: "boolean", default: false, meaning: "whether control files act before the close" },
+  id: { type: "text", meaning: "an id for the message enqueued" },
+  requestId: { type: "text", meaning: "makes a repeated dequeue safe" },
+} as const satisfies OptionTable;
+
+const READ_OPTIONS = {
+  requestId: OPEN_OPTIONS.requestId,
+  signal: { type: "object", meaning: "ends the read" },
+} as const satisfies OptionTable;
+const WRITE_OPTIONS = { id: OPEN_OPTIONS.id } as const satisfies OptionTable;
+
+type ControlPath = Extract<ParsedPath, { kind: "control" }>;
+
+/**
+ * The file face over one open backend, which stays the caller's to close, after this. Each method follows {@link FileSystemPort}.
+ */
+export class QueueFS implements FileSystemPort, AsyncDisposable {
+  readonly #backend: Backend;
+  readonly #leaseMs: number;
+  readonly #owner: DeliveryOwner;
+  readonly #onError: ((error: unknown) => void) | undefined;
+  readonly #openedAtMs: number;
+  readonly #files = new Set<OpenFile>();
+  readonly #watches = new Set<Watch>();
+  /** What goes on although no caller waits for it. */
+  readonly #background = new Set<Promise<void>>();
+  #closing: Promise<void> | undefined;
+
+  /** @throws QueueFSError `invalid-argument` */
+  constructor(backend: Backend, options?: QueueFSOptions) {
+    const values = readOptions("QueueFS", QUEUE_FS_OPTIONS, options);
+    this.#backend = backend;
+    this.#leaseMs = values.leaseMs;
+    this.#owner = values.owner;
+    this.#onError = options?.onError;
+    this.#openedAtMs = (options?.clock ?? systemClock).wallMs();
+  }
+
+  /** See {@link FileSystemPort.read}. */
+  async read(path: FilePath, options?: ReadOptions): Promise<Uint8Array> {
+    const file = await this.#parseFile(path);
+    const { requestId } = readOptions("read", READ_OPTIONS, options);
+    const reading = this.#readSide(file, requestId);
+    const opened = this.#opened(file, reading, undefined);
+    try {
+      return await reading.readAll(options?.signal);
+    } finally {
+      // Not waited for: when the reader has gone, its claim may still be in the air; when it has its bytes, there is nothing to do.
+      this.#inBackground(opened.close());
+    }
+  }
+
+  /** See {@link FileSystemPort.write}. */
+  async write(path: FilePath, data: Uint8Array, options?: WriteOptions): Promise<WriteAnswer> {
+    const file = await this.#parseFile(path);
+    const { id } = readOptions("write", WRITE_OPTIONS, options);
+    const handler = writeHandler(file.file, file.shown);
+    const call = this.#writeCall(file, id);
+    const answer = await handler.act(call, checkBytes(data));
+    return { bytesWritten: data.byteLength, ...answer };
+  }
+
+  /** See {@link FileSystemPort.open}. */
+  async open(path: FilePath, options: OpenOptions): Promise<FileHandle> {
+    const file = await this.#parseFile(path);
+    const { mode, eager, id, requestId } = readOptions("open", OPEN_OPTIONS, options);
+    if (mode === undefined) throw new QueueFSError("invalid-argument", "open takes a mode: read, write or read-write");
+    const reading = mode === "write" ? undefined : this.#readSide(file, requestId);
+    const writing =
+      mode === "read" ? undefined : new WriteSide(file.file, writeHandler(file.file, file.shown), this.#writeCall(file, id), eager);
+    await this.#backend.status(file.name);
+    this.#checkOpen();
+    return this.#opened(file, reading, writing);
+  }
+
+  /** See {@link FileSystemPort.stat}. */
+  async stat(path: FilePath): Promise<FileStat> {
+    return this.#statOf(this.#parse(path));
+  }
+
+  /** See {@link FileSystemPort.readdir}. */
+  async readdir(path: FilePath, options?: { readonly all?: boolean }): Promise<FileStat[]> {
+    const parsed = this.#parse(path);
+    const { all } = readOptions("readdir", { all: { type: "boolean", default: false, meaning: "whether dot files are listed" } }, options);
+    if (parsed.kind === "control") {
+      await this.#backend.status(parsed.name);
+      throw notADirectory(parsed.shown);
+    }
+    const listed = await listDirectory(this.#backend, parsed.kind === "root" ? "" : parsed.name);
+    if (listed === undefined) throw directoryNotFound(parsed.shown);
+    const files = listed.role === "queue" ? Object.keys(CONTROL_FILES).filter(isControlFileName) : [];
+    return [
+      ...files.filter((file) => all || !file.startsWith(".")).map((file) => this.#statFile(file)),
+      ...listed.children.map(([name, role]) => this.#statDirectory(name, role)),
+    ];
+  }
+
+  /** See {@link FileSystemPort.mkdir}. */
+  async mkdir(path: FilePath): Promise<"created" | "exists"> {
+    this.#checkOpen();
+    const name = parseNewDirectory(path);
+    return name === undefined ? "exists" : this.#backend.createQueue(name);
+  }
+
+  /** See {@link FileSystemPort.rm}. */
+  async rm(path: FilePath, options?: { readonly recursive?: boolean }): Promise<number> {
+    const parsed = this.#parse(path);
+    const { recursive } = readOptions(
+      "rm",
+      { recursive: { type: "boolean", default: false, meaning: "whether queues under it go too" } },
+      options,
+    );
+    if (parsed.kind === "root") throw new QueueFSError("invalid-argument", "the root cannot be removed; remove the queues in it by name");
+    if (parsed.kind === "control") {
+      await this.#backend.status(parsed.name);
+      throw new QueueFSError(
+        "wrong-mode",
+        `permission denied: ${quote(parsed.shown)} is a control file and cannot be removed; remove its queue`,
+      );
+    }
+    try {
+      return await this.#backend.removeQueue(parsed.name, { recursive });
+    } catch (error) {
+      if (!isQueueFSError(error, "queue-not-found")) throw error;
+      if (recursive || (await roleOf(this.#backend, parsed.name)) === undefined) throw directoryNotFound(parsed.shown);
+      throw new QueueFSError(
+        "not-empty",
+        `directory ${quote(parsed.shown)} is not empty: queues lie under it; remove them first, or remove recursively`,
+      );
+    }
+  }
+
+  /** See {@link FileSystemPort.truncate}. */
+  async truncate(path: FilePath, size: number): Promise<void> {
+    const file = await this.#parseFile(path);
+    checkInteger("size", size, 0, Number.MAX_SAFE_INTEGER);
+    writeHandler(file.file, file.shown);
+    await this.#backend.status(file.name);
+  }
+
+  /** See {@link FileSystemPort.touch}. */
+  async touch(path: FilePath): Promise<void> {
+    await this.stat(path);
+  }
+
+  /** See {@link FileSystemPort.rename}. */
+  async rename(from: FilePath, to: FilePath): Promise<never> {
+    await this.#statOf(this.#parse(from));
+    parseNewDirectory(to);
+    throw new QueueFSError(
+      "unsupported",
+      "queues and control files cannot be renamed; make a new queue and let a consumer forward the messages",
+    );
+  }
+
+  /** See {@link FileSystemPort.watch}. @throws QueueFSError at once for a malformed path, `closed` */
+  watch(path: FilePath, options?: { readonly signal?: AbortSignal }): AsyncIterableIterator<FileChange> {
+    this.#checkOpen();
+    const parsed = parsePath(path);
+    const { signal } = options ?? {};
+    const watch = new Watch(this.#backend, parsed.kind === "root" ? "" : parsed.name, this.#statOf(parsed), signal, (ended) =>
+      this.#watches.delete(ended),
+    );
+    if (!watch.ended) this.#watches.add(watch);
+    return watch;
+  }
+
+  /**
+   * Ends watches and open files (what was written to them and has not acted is dropped, what they claimed is released) and waits for what
+   * goes on in the background. Later calls reject with `closed`; closing twice is harmless. The backend stays open.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  /** See {@link close}. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #end(): Promise<void> {
+    for (const watch of this.#watches) watch.end();
+    for (const file of this.#files) this.#inBackground(file.discard());
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+
+  #inBackground(work: Promise<unknown>): void {
+    const done: Promise<void> = work
+      .then(
+        () => {},
+        (error) => this.#onError?.(error),
+      )
+      // A listener that throws must not fail the process.
+      .catch(() => {})
+      .finally(() => this.#background.delete(done));
+    this.#background.add(done);
+  }
+
+  #opened(file: ControlPath, reading: ReadSide | undefined, writing: WriteSide | undefined): OpenFile {
+    const opened = new OpenFile(file.shown, reading, writing, (ended) => this.#files.delete(ended));
+    this.#files.add(opened);
+    return opened;
+  }
+
+  #readSide(file: ControlPath, requestId: string | undefined): ReadSide {
+    const handler = readHandler(file.file, file.shown);
+    if (requestId !== undefined && file.file !== "dequeue") throw foreignOption("requestId", "dequeue", file.shown);
+    return new ReadSide(handler, { ...this.#call(file), ...(requestId === undefined ? {} : { requestId }) });
+  }
+
+  #writeCall(file: ControlPath, id: string | undefined): WriteCall {
+    if (id !== undefined && file.file !== "enqueue") throw foreignOption("id", "enqueue", file.shown);
+    return { ...this.#call(file), ...(id === undefined ? {} : { id }) };
+  }
+
+  #call(file: ControlPath): ControlCall {
+    return { backend: this.#backend, queue: file.name, leaseMs: this.#leaseMs, owner: this.#owner };
+  }
+
+  #parse(path: FilePath): ParsedPath {
+    this.#checkOpen();
+    return parsePath(path);
+  }
+
+  async #parseFile(path: FilePath): Promise<ControlPath> {
+    const parsed = this.#parse(path);
+    if (parsed.kind === "control") return parsed;
+    if (parsed.kind === "directory" && (await roleOf(this.#backend, parsed.name)) === undefined) {
+      throw new QueueFSError(
+        "path-not-found",
+        `${quote(parsed.shown)} not found: no such file, and no queue of that name; list the directory to see what there is`,
+      );
+    }
+    throw isADirectory(parsed.shown);
+  }
+
+  async #statOf(parsed: ParsedPath): Promise<FileStat> {
+    if (parsed.kind === "root") return this.#statDirectory("", "root");
+    if (parsed.kind === "control") {
+      await this.#backend.status(parsed.name);
+      return this.#statFile(parsed.file);
+    }
+    const role = await roleOf(this.#backend, parsed.name);
+    if (role === undefined) throw directoryNotFound(parsed.shown);
+    return this.#statDirectory(parsed.name.slice(parsed.name.lastIndexOf("/") + 1), role);
+  }
+
+  #statDirectory(name: string, role: FileRole): FileStat {
+    return { name, kind: "directory", role, mode: DIRECTORY_MODE, size: 0, modifiedAtMs: this.#openedAtMs };
+  }
+
+  #statFile(name: ControlFileName): FileStat {
+    return { name, kind: "file", role: "control", mode: CONTROL_FILES[name].mode, size: 0, modifiedAtMs: this.#openedAtMs };
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw closedError("this QueueFS");
+  }
+}
+
+function foreignOption(option: string, file: string, shown: string): QueueFSError {
+  return new QueueFSError("invalid-argument", `option ${option} belongs to ${file} and cannot be used with ${quote(shown)}; leave it out`);
+}

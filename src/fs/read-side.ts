@@ -1,0 +1,80 @@
+/** The reading side of one open control file. */
+
+import { closedError } from "../core/errors.ts";
+import { checkInteger } from "../core/options.ts";
+import { unlessAborted } from "./abort.ts";
+import type { ControlCall, Loaded, ReadHandler } from "./control-reads.ts";
+import type { HandleRead } from "./port.ts";
+
+const MAX_READ_BYTES = 2 ** 31 - 1;
+
+/** Makes the content at the first read, keeps it, and gives back what it claimed when no byte was read. */
+export class ReadSide {
+  readonly #handler: ReadHandler;
+  readonly #call: ControlCall & { readonly requestId?: string };
+  readonly #ending = new AbortController();
+  #loading: Promise<Loaded> | undefined;
+  #position = 0;
+  #given = false;
+
+  constructor(handler: ReadHandler, call: ControlCall & { readonly requestId?: string }) {
+    this.#handler = handler;
+    this.#call = call;
+  }
+
+  /** See {@link FileHandle.read}. */
+  async read(part: HandleRead): Promise<Uint8Array> {
+    const length = checkInteger("length of a read", part.length, 0, MAX_READ_BYTES);
+    const offset = checkInteger("offset of a read", part.offset ?? this.#position, 0, Number.MAX_SAFE_INTEGER);
+    part.signal?.throwIfAborted();
+    this.#checkOpen();
+    // A read of nothing claims nothing.
+    if (length === 0) return new Uint8Array(0);
+    const { content } = await unlessAborted(this.#load(), part.signal);
+    const bytes = await unlessAborted(content.read(offset, length), part.signal);
+    this.#checkOpen();
+    this.#position = offset + bytes.byteLength;
+    if (bytes.byteLength > 0) this.#given = true;
+    return bytes;
+  }
+
+  /** The whole content, for a handle that is read in no other way. */
+  async readAll(signal: AbortSignal | undefined): Promise<Uint8Array> {
+    signal?.throwIfAborted();
+    this.#checkOpen();
+    const { content } = await unlessAborted(this.#load(), signal);
+    const bytes = await unlessAborted(content.readAll(), signal);
+    this.#checkOpen();
+    this.#given = true;
+    return bytes;
+  }
+
+  /** Ends the side; what was claimed is released when no byte was given, or in any case with `discard`. Resolves when that is done. */
+  async end(discard: boolean): Promise<void> {
+    this.#ending.abort(closedError("this open file"));
+    if (this.#loading === undefined) return;
+    let loaded: Loaded;
+    try {
+      loaded = await this.#loading;
+    } catch {
+      // Whoever read was told; nothing was claimed.
+      return;
+    }
+    // A page of a listing may be in the air; its answer is not waited for.
+    void loaded.content.end();
+    if (loaded.receipt !== undefined && (discard || !this.#given)) {
+      // A stale receipt needs no release: the message is in other hands already.
+      await this.#call.backend.release(this.#call.queue, [loaded.receipt]);
+    }
+  }
+
+  #load(): Promise<Loaded> {
+    // What the first read met stays, a failure too: a claim whose outcome is unknown must not be followed by a second one.
+    this.#loading ??= this.#handler({ ...this.#call, signal: this.#ending.signal });
+    return this.#loading;
+  }
+
+  #checkOpen(): void {
+    if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
+  }
+}
