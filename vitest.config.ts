@@ -9,8 +9,8 @@ const PROJECTS = {
   compat: { built: false, testTimeout: 60_000 },
   e2e: { built: true, testTimeout: 120_000 },
   types: { built: false, testTimeout: 20_000 },
-  docs: { built: false, testTimeout: 120_000 },
-  tidy: { built: false, testTimeout: 120_000 },
+  docs: { built: true, testTimeout: 120_000 },
+  tidy: { built: true, testTimeout: 120_000 },
 };
 
 export default defineConfig({

@@ -8,7 +8,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { setup as buildOnce } from "../support/build-once.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -45,7 +44,6 @@ let folder = "";
 let environment: NodeJS.ProcessEnv = {};
 
 beforeAll(() => {
-  buildOnce();
   folder = mkdtempSync(join(tmpdir(), "queuefs-readme-"));
   for (const name of ["node_modules", "bin", "home"]) mkdirSync(join(folder, name));
   symlinkSync(root, join(folder, "node_modules", "queuefs"));

@@ -5,7 +5,6 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { setup as buildOnce } from "../support/build-once.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -31,7 +30,6 @@ function filesUnder(folder: string): string[] {
 let packed: readonly { readonly path: string; readonly mode: number }[] = [];
 
 beforeAll(() => {
-  buildOnce();
   const answer = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
     cwd: root,
     encoding: "utf8",
