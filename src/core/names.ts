@@ -152,11 +152,17 @@ export function makeMessageId(store: string, slot: number, sequence: number): Me
   return `m-${store}-${slot.toString(36)}-${sequence.toString(36)}` as MessageId;
 }
 
+// Without leading zeros each number has one text, so that one message or delivery has one name.
+const MADE_MESSAGE_ID = /^m-([0-9a-z]+)-(0|[1-9a-z][0-9a-z]*)-(0|[1-9a-z][0-9a-z]*)$/;
+const MADE_RECEIPT = /^r-(0|[1-9a-z][0-9a-z]*)-(0|[1-9a-z][0-9a-z]*)-(0|[1-9a-z][0-9a-z]*)$/;
+
 /** The place named by an id that this store made, or `undefined` for any other id. */
 export function placeOfMessageId(store: string, id: string): { slot: number; sequence: number } | undefined {
-  const match = /^m-([0-9a-z]+)-([0-9a-z]+)-([0-9a-z]+)$/.exec(id);
+  const match = MADE_MESSAGE_ID.exec(id);
   if (!match || match[1] !== store) return undefined;
-  return place(match[2] as string, match[3] as string);
+  const slot = Number.parseInt(match[2] as string, 36);
+  const sequence = Number.parseInt(match[3] as string, 36);
+  return Number.isSafeInteger(slot) && Number.isSafeInteger(sequence) ? { slot, sequence } : undefined;
 }
 
 /** The receipt of one delivery; `token` is what makes it different from all other deliveries of the same message. */
@@ -166,17 +172,11 @@ export function makeReceipt(slot: number, sequence: number, token: number): Rece
 
 /** The delivery named by a receipt, or `undefined` when no store can have made it. */
 export function placeOfReceipt(receipt: string): { slot: number; sequence: number; token: number } | undefined {
-  const match = /^r-([0-9a-z]+)-([0-9a-z]+)-([0-9a-z]+)$/.exec(receipt);
+  const match = MADE_RECEIPT.exec(receipt);
   if (!match) return undefined;
+  const slot = Number.parseInt(match[1] as string, 36);
+  const sequence = Number.parseInt(match[2] as string, 36);
   const token = Number.parseInt(match[3] as string, 36);
-  const found = place(match[1] as string, match[2] as string);
-  return found && Number.isSafeInteger(token) && token.toString(36) === match[3] ? { ...found, token } : undefined;
-}
-
-function place(slotText: string, sequenceText: string): { slot: number; sequence: number } | undefined {
-  const slot = Number.parseInt(slotText, 36);
-  const sequence = Number.parseInt(sequenceText, 36);
-  // Exactly the text that was made, so that one delivery has one name.
-  if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(sequence)) return undefined;
-  return slot.toString(36) === slotText && sequence.toString(36) === sequenceText ? { slot, sequence } : undefined;
+  const isSafe = Number.isSafeInteger(slot) && Number.isSafeInteger(sequence) && Number.isSafeInteger(token);
+  return isSafe ? { slot, sequence, token } : undefined;
 }

@@ -1,0 +1,274 @@
+/** The contract over one SQLite file: each method checks what it was asked and hands it to the step that does it. */
+
+import { closedError } from "../../core/errors.ts";
+import type * as shapes from "../../core/message.ts";
+import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
+import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
+import {
+  checkBatch, checkChangedSettings, checkDequeue, checkExtensions, checkMessages, checkNacks, checkNewSettings, checkPage, checkSelection,
+} from "../../core/request.ts";
+import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
+import type { Database } from "./connection.ts";
+import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
+import { dequeueFrom } from "./dequeue.ts";
+import { copyMessages, enqueueInto, payloadBytes } from "./enqueue.ts";
+import { identifyThisProcess } from "./host.ts";
+import { inspectStore } from "./inspect.ts";
+import type { SqliteSettings } from "./options.ts";
+import { clearQueue, configureQueue, createQueue, removeQueue } from "./queues.ts";
+import { findRow, readMark, readMessages, readPeek, readReached, readStatistics, readStatus, readStatuses } from "./reading.ts";
+import { findGoneSessions, recoverStep } from "./recovery.ts";
+import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts";
+import { Space } from "./space.ts";
+import { isBusy, translate } from "./sqlite-error.ts";
+import type { Step, StoreContext } from "./step.ts";
+import { tidyStep } from "./tidy.ts";
+import { WakeUp } from "./wake-up.ts";
+import { Writer } from "./writer.ts";
+
+/** How often a read that met a busy file is tried before it fails. */
+const READ_ATTEMPTS = 200;
+
+/** One open SQLite store. */
+export class SqliteBackend implements Backend {
+  readonly description: BackendDescription;
+  readonly #database: Database;
+  readonly #context: StoreContext;
+  readonly #settings: SqliteSettings;
+  readonly #space: Space;
+  readonly #wakeUp: WakeUp;
+  readonly #writer: Writer;
+  readonly #stopSweep: StopPeriodic;
+  #session: number | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(database: Database, context: StoreContext, settings: SqliteSettings) {
+    this.#database = database;
+    this.#context = context;
+    this.#settings = settings;
+    this.description = { kind: "sqlite", location: settings.path, durable: settings.path !== ":memory:", sharedBy: "host", maxMessageBytes: settings.maxMessageBytes };
+    this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
+    this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
+    this.#writer = new Writer(database, context, settings, {
+      onCommit: (queues) => this.#wakeUp.notify(queues),
+      makeRoom: () => this.#space.makeRoom(),
+    });
+    this.#stopSweep = startPeriodic(context.clock, settings.sweepIntervalMs, () => this.#sweep(), settings.onError);
+  }
+
+  async #sweep(): Promise<boolean> {
+    const { more } = await this.recover();
+    const untidy = await this.#writer.run(tidyStep);
+    return this.#space.shrink() || more || untidy;
+  }
+
+  // Written in the transaction of a delivery that it holds; looked up once per transaction, since an earlier one may have been undone.
+  #sessionOf(step: Step): number {
+    if (step.session === undefined) {
+      if (this.#session === undefined || step.sql.sessionExists.get(this.#session) === undefined) {
+        const { processId, started, namespace } = identifyThisProcess();
+        this.#session = Number(step.sql.insertSession.run(processId, started, namespace).lastInsertRowid);
+      }
+      step.session = this.#session;
+    }
+    return step.session;
+  }
+
+  #write<Result>(check: () => (step: Step) => Result, bytes = 0): Promise<Result> {
+    try {
+      return this.#writer.run(check(), bytes);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #read<Result>(read: (context: StoreContext) => Result): Promise<Result> {
+    for (let attempt = 1; ; attempt += 1) {
+      if (this.#closing !== undefined) throw closedError(`store ${this.#settings.path}`);
+      if (this.#writer.failure !== undefined) throw this.#writer.failure;
+      try {
+        return read(this.#context);
+      } catch (error) {
+        if (!isBusy(error) || attempt === READ_ATTEMPTS) throw translate(error, this.#settings.path);
+        await new Promise<void>((resolve) => setTimeout(resolve, 1 + this.#context.random.fraction() * 10));
+      }
+    }
+  }
+
+  #snapshot<Result>(read: (context: StoreContext) => Result): Promise<Result> {
+    return this.#read((context) => this.#database.transaction(() => read(context))());
+  }
+
+  createQueue(queue: QueueName, settings?: Partial<shapes.QueueSettings>): Promise<"created" | "exists"> {
+    return this.#write(() => {
+      const complete = checkNewSettings(settings);
+      return (step) => createQueue(step, queue, complete);
+    });
+  }
+
+  configureQueue(queue: QueueName, settings: Partial<shapes.QueueSettings>): Promise<shapes.QueueSettings> {
+    return this.#write(() => {
+      const changed = checkChangedSettings(settings);
+      return (step) => configureQueue(step, queue, changed);
+    });
+  }
+
+  removeQueue(path: QueueName, options?: { readonly recursive?: boolean }): Promise<number> {
+    return this.#write(() => (step) => removeQueue(step, path, options?.recursive === true));
+  }
+
+  listQueues(options?: shapes.PageOptions & { readonly under?: QueueName | "" }): Promise<shapes.Page<QueueName>> {
+    return this.#read(({ sql }) => {
+      const { after = "", limit, under } = checkPage(options);
+      const rows = under === "" ? sql.names.all(after, limit + 1) : sql.namesWithin.all(under, under, under, after, limit + 1);
+      const names = (rows as [QueueName][]).map(([name]) => name);
+      return names.length > limit ? { items: names.slice(0, limit), next: names[limit - 1] as string } : { items: names };
+    });
+  }
+
+  enqueue(queue: QueueName, messages: readonly shapes.NewMessage[]): Promise<shapes.EnqueueAnswer[]> {
+    try {
+      checkMessages(messages, this.#settings.maxMessageBytes);
+      const copies = copyMessages(messages);
+      const bytes = payloadBytes(copies);
+      this.#space.admit(bytes);
+      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), bytes);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  dequeue(queue: QueueName, options?: shapes.DequeueOptions): Promise<shapes.DeliveredMessage[]> {
+    return this.#write(() => {
+      const request = checkDequeue(options);
+      return (step) => dequeueFrom(step, step.queue(queue), request, request.owner === "process" ? () => this.#sessionOf(step) : () => null);
+    });
+  }
+
+  ack(queue: QueueName, items: readonly shapes.AckItem[]): Promise<shapes.AckAnswer[]> {
+    try {
+      checkBatch("ack", items);
+      let bytes = 0;
+      const copies = items.map((item) => {
+        if (item.forward === undefined) return item;
+        const forward = item.forward.map((one) => ({ queue: one.queue, messages: copyMessages(checkMessages(one.messages, this.#settings.maxMessageBytes)) }));
+        for (const one of forward) bytes += payloadBytes(one.messages);
+        return { receipt: item.receipt, forward };
+      });
+      if (bytes > 0) this.#space.admit(bytes);
+      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), bytes);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  ackById(queue: QueueName, ids: readonly MessageId[]): Promise<("acked" | "not-in-processing")[]> {
+    return this.#each("ack", queue, ids, ackIdOne);
+  }
+
+  nack(queue: QueueName, items: readonly shapes.NackItem[]): Promise<shapes.NackAnswer[]> {
+    return this.#each("nack", queue, items, nackOne, () => checkNacks(items));
+  }
+
+  release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]> {
+    return this.#each("release", queue, receipts, releaseOne);
+  }
+
+  extend(queue: QueueName, items: readonly shapes.ExtendItem[]): Promise<("extended" | "stale")[]> {
+    return this.#each("extend", queue, items, extendOne, () => checkExtensions(items));
+  }
+
+  redrive(queue: QueueName, ids: readonly MessageId[]): Promise<("redriven" | "not-found")[]> {
+    return this.#each("redrive", queue, ids, redriveOne);
+  }
+
+  drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]> {
+    return this.#each("drop", queue, ids, dropOne);
+  }
+
+  #each<Item, Answer>(
+    what: string,
+    queue: QueueName,
+    items: readonly Item[],
+    one: (step: Step, row: ReturnType<Step["queue"]>, item: Item) => Answer,
+    check?: () => unknown,
+  ): Promise<Answer[]> {
+    return this.#write(() => {
+      checkBatch(what, items);
+      check?.();
+      const copies = [...items];
+      return (step) => {
+        const row = step.queue(queue);
+        return copies.map((item) => one(step, row, item));
+      };
+    });
+  }
+
+  peek(queue: QueueName): Promise<shapes.Message | undefined> {
+    return this.#snapshot((context) => readPeek(context, queue));
+  }
+
+  messages(queue: QueueName, options?: shapes.PageOptions): Promise<shapes.Page<shapes.ListedMessage>> {
+    return this.#snapshot((context) => readMessages(context, queue, options));
+  }
+
+  clear(queue: QueueName): Promise<shapes.Cleared> {
+    return this.#write(() => (step) => clearQueue(step, queue));
+  }
+
+  status(queue: QueueName): Promise<shapes.Status> {
+    return this.#read((context) => readStatus(context, queue));
+  }
+
+  statuses(selection: shapes.QueueSelection): Promise<shapes.QueueStatus[]> {
+    return this.#snapshot((context) => readStatuses(context, checkSelection(selection)));
+  }
+
+  mark(selection: shapes.QueueSelection): Promise<shapes.Mark> {
+    return this.#snapshot((context) => readMark(context, checkSelection(selection)));
+  }
+
+  reached(mark: shapes.Mark): Promise<shapes.MarkAnswer> {
+    return this.#snapshot((context) => readReached(context, mark));
+  }
+
+  statistics(queue: QueueName): Promise<shapes.Statistics> {
+    return this.#snapshot((context) => readStatistics(context, queue));
+  }
+
+  async recover(): Promise<shapes.Recovered> {
+    // Asking the system about processes is no work for a transaction; session numbers are never used again, so the answer keeps.
+    const gone = await this.#read(findGoneSessions);
+    return this.#writer.run((step) => recoverStep(step, gone));
+  }
+
+  deadLetters(queue: QueueName, options?: shapes.PageOptions): Promise<shapes.Page<shapes.DeadLetter>> {
+    return this.#snapshot((context) => deadLettersPage(context.sql, findRow(context, queue).life, options));
+  }
+
+  subscribe(listener: ChangeListener): () => void {
+    if (this.#closing !== undefined) throw closedError(`store ${this.#settings.path}`);
+    return this.#wakeUp.subscribe(listener);
+  }
+
+  inspect(): Promise<shapes.Finding[]> {
+    return this.#read((context) => inspectStore(this.#database, context, this.#settings.path));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#wakeUp.close();
+    await this.#writer.close();
+    await this.#stopSweep();
+    this.#space.close();
+    this.#database.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,108 @@
+/** Handing out messages: pending -> processing, in one step with owner, lease and receipt. */
+
+import { QueueFSError } from "../../core/errors.ts";
+import type { DeliveredMessage } from "../../core/message.ts";
+import { makeReceipt } from "../../core/names.ts";
+import type { DequeueRequest } from "../../core/request.ts";
+import { buryMessage } from "./dead-letters.ts";
+import { idOf, PROCESSING } from "./place.ts";
+import { recoverQueue } from "./recovery.ts";
+import { decodeAnswer, encodeAnswer } from "./request-answer.ts";
+import type { QueueRow, Step } from "./step.ts";
+
+/** Payload bytes of one answer at most, unless its first message alone has more: 64 MiB. */
+const ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** A message that could be handed out: untouched (delivery count 0, not in the place table) or ready. */
+interface Candidate {
+  readonly sequence: number;
+  readonly untouched: boolean;
+  readonly deliveryCount: number;
+  readonly enqueuedAt: unknown;
+  readonly id: unknown;
+  readonly data: unknown;
+}
+
+/** Hands out the oldest available messages of a queue. @param session who holds them, `null` for whoever knows the receipt */
+export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest, session: () => number | null): DeliveredMessage[] {
+  const { requestId } = request;
+  const requestArguments = requestId === undefined ? "" : `${request.limit} ${request.leaseMs} ${request.owner}`;
+  if (requestId !== undefined) {
+    const known = step.sql.request.get(queue.life, requestId) as [number, string, Buffer] | undefined;
+    if (known !== undefined && known[0] > step.nowMs) {
+      if (known[1] !== requestArguments) throw new QueueFSError("id-conflict", `request id "${requestId}" was used for another dequeue (${known[1]}); choose a new one`);
+      return decodeAnswer(known[2]);
+    }
+  }
+  recoverQueue(step, queue);
+  const deliveries: DeliveredMessage[] = [];
+  let bytes = 0;
+  while (deliveries.length < request.limit && queue.pending > queue.delayed) {
+    const candidates = findCandidates(step, queue, request.limit - deliveries.length);
+    if (candidates.length === 0) break;
+    for (const candidate of candidates) {
+      const size = candidate.data instanceof Uint8Array ? candidate.data.byteLength : 0;
+      if (deliveries.length > 0 && bytes + size > ANSWER_BYTES) return remember(step, queue, request, requestArguments, deliveries);
+      bytes += size;
+      const delivery = handOut(step, queue, candidate, request, session);
+      if (delivery !== undefined) deliveries.push(delivery);
+    }
+  }
+  return remember(step, queue, request, requestArguments, deliveries);
+}
+
+function remember(step: Step, queue: QueueRow, request: DequeueRequest, requestArguments: string, deliveries: DeliveredMessage[]): DeliveredMessage[] {
+  if (request.requestId !== undefined && deliveries.length > 0) {
+    step.sql.rememberRequest.run(
+      queue.life, request.requestId, Math.ceil(step.nowMs + step.context.rememberMs), requestArguments, encodeAnswer(deliveries),
+    );
+  }
+  return deliveries;
+}
+
+/** The oldest available ones, in queue order. Ready ones are few and mostly older than the head, but a delay that is over may lie behind it. */
+function findCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
+  const candidates: Candidate[] = [];
+  if (queue.ready > 0) {
+    for (const [sequence, deliveryCount] of step.sql.readyPlaces.all(queue.slot, queue.slot, limit) as [number, number][]) {
+      const [enqueuedAt, id, data] = (step.sql.messageAt.get(queue.slot, sequence) ?? [undefined, undefined, undefined]) as unknown[];
+      candidates.push({ sequence, untouched: false, deliveryCount, enqueuedAt, id, data });
+    }
+  }
+  const untouched = queue.pending - queue.ready - queue.delayed;
+  const readyOnly = candidates.length >= limit && (candidates.at(-1) as Candidate).sequence <= queue.head;
+  if (untouched === 0 || readyOnly) return candidates;
+  // One at a time from a large batch would read payloads that do not fit; the byte bound of the caller takes care of the rest.
+  for (const [sequence, enqueuedAt, id, data] of step.sql.untouchedMessages.all(queue.slot, queue.head, queue.slot, limit) as [number, unknown, unknown, unknown][]) {
+    candidates.push({ sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, data });
+  }
+  if (queue.ready > 0) candidates.sort((left, right) => left.sequence - right.sequence);
+  return candidates.length > limit ? candidates.slice(0, limit) : candidates;
+}
+
+function handOut(step: Step, queue: QueueRow, candidate: Candidate, request: DequeueRequest, session: () => number | null): DeliveredMessage | undefined {
+  const { sequence } = candidate;
+  queue.pending -= 1;
+  if (candidate.untouched) queue.head = sequence;
+  else queue.ready -= 1;
+  step.touch(queue);
+  if (!(candidate.data instanceof Uint8Array) || typeof candidate.enqueuedAt !== "number") {
+    buryMessage(step, queue, sequence, candidate.deliveryCount, typeof candidate.id === "string" ? 1 : 0, "the record of this message is missing or unreadable");
+    return undefined;
+  }
+  const token = step.context.random.token();
+  const due = Math.ceil(step.nowMs + request.leaseMs);
+  const kept = typeof candidate.id === "string" ? candidate.id : null;
+  if (candidate.untouched) step.sql.insertPlace.run(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1);
+  else step.sql.handOutAgain.run(due, token, session(), queue.slot, sequence);
+  queue.processing += 1;
+  queue.delivered += 1;
+  return {
+    id: idOf(step, queue.slot, sequence, kept),
+    data: candidate.data,
+    enqueuedAtMs: candidate.enqueuedAt,
+    deliveryCount: candidate.deliveryCount + 1,
+    receipt: makeReceipt(queue.slot, sequence, token),
+    leaseMs: request.leaseMs,
+  };
+}

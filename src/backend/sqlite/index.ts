@@ -1,0 +1,65 @@
+/** The SQLite backend, the default: one file, several processes of one host, nothing to set up. */
+
+import { systemClock, systemRandom } from "../../core/clock.ts";
+import { QueueFSError } from "../../core/errors.ts";
+import { readOptions } from "../../core/options.ts";
+import type { Backend } from "../contract.ts";
+import { SqliteBackend } from "./backend.ts";
+import { type Database, networkFileSystem, openDatabase } from "./connection.ts";
+import { readBootId } from "./host.ts";
+import { SQLITE_OPTIONS, type SqliteOptions, type SqliteSettings } from "./options.ts";
+import { prepareStatements, type Statements } from "./statements.ts";
+
+export { SQLITE_OPTIONS, type SqliteOptions } from "./options.ts";
+
+/**
+ * Opens a store in a SQLite file, making the file if it is missing. Other processes of the same host may have it open. Ended leases are
+ * recovered from then on; nobody's live delivery is disturbed.
+ *
+ * @throws QueueFSError `invalid-argument`, `dependency-missing`, `store-unreachable` (no folder, no permission), `store-unsuitable` (newer
+ * schema, another program's file, no write-ahead log), `store-corrupt`, `store-busy`, `store-read-only`
+ */
+export async function openSqlite(options: SqliteOptions): Promise<Backend> {
+  const values = readOptions("openSqlite", SQLITE_OPTIONS, options);
+  if (values.path === undefined || values.path === "") throw new QueueFSError("invalid-argument", "openSqlite needs the option path, a file name");
+  const settings: SqliteSettings = {
+    ...values,
+    path: values.path,
+    clock: options.clock ?? systemClock,
+    random: options.random ?? systemRandom,
+    bootId: options.bootId ?? readBootId(),
+    onError: options.onError ?? ((error) => process.emitWarning(error instanceof Error ? error : String(error))),
+  };
+  const database = await openDatabase(settings);
+  try {
+    const sql = prepareStatements(database);
+    adoptBoot(database, sql, settings);
+    const [storeId] = sql.setting.get("store") as [string];
+    const network = networkFileSystem(settings.path);
+    if (network !== undefined) {
+      settings.onError(new QueueFSError("store-unsuitable", `${settings.path} lies on ${network}, where SQLite's log cannot be shared safely between hosts; use a local disk, or Redis`));
+    }
+    const backend = new SqliteBackend(database, { sql, clock: settings.clock, random: settings.random, storeId, rememberMs: settings.rememberMs }, settings);
+    await backend.recover();
+    return backend;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** After a boot the monotonic clock began anew: all leases have ended, delays go on by the wall clock, memories last their time again. */
+function adoptBoot(database: Database, sql: Statements, settings: SqliteSettings): void {
+  const isAnother = (): boolean => (sql.setting.get("boot") as [string] | undefined)?.[0] !== settings.bootId;
+  if (!isAnother()) return;
+  database.transaction(() => {
+    if (!isAnother()) return;
+    const nowMs = Math.ceil(settings.clock.monotonicMs());
+    sql.endAllLeases.run();
+    sql.rebaseDelays.run(nowMs, Math.floor(settings.clock.wallMs()));
+    sql.rebaseChosenIds.run(nowMs + settings.rememberMs, nowMs + settings.rememberMs);
+    sql.rebaseRequests.run(nowMs + settings.rememberMs);
+    sql.deleteSessions.run();
+    sql.saveSetting.run("boot", settings.bootId);
+  }).immediate();
+}

@@ -1,0 +1,129 @@
+/** Disk space: refusing work before the disk is full, room for acks when it is, and giving space back after a drain. */
+
+import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Clock } from "../../core/clock.ts";
+import { QueueFSError, quote } from "../../core/errors.ts";
+import type { Database } from "./connection.ts";
+
+/** Kept beside the database and given up when the disk is full, so that acks go through: 512 KiB, a log of some 200 acks. */
+const BALLAST_BYTES = 512 * 1024;
+/** How long an answer about free space holds, in milliseconds, unless many bytes were written. */
+const FREE_SPACE_VALID_MS = 1_000;
+/** Bytes written after which free space is looked at again. */
+const FREE_SPACE_VALID_BYTES = 4 * 1024 * 1024;
+/** Free pages of the file that are left in it, in bytes: a working queue uses them again. */
+const SPARE_BYTES = 1024 * 1024;
+/** Pages given back by one step: about 5 ms of work. */
+const SHRINK_PAGES = 1_024;
+/** Live pages up to which a file made without incremental vacuum is rebuilt in one go: some 4 MiB, well under 200 ms. */
+const REBUILD_PAGES = 2_048;
+/** Size of the write-ahead log that is left alone, in bytes. */
+const LOG_BYTES = 1024 * 1024;
+
+/** What of the disk concerns one store. */
+export class Space {
+  readonly #database: Database;
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #minFreeBytes: number;
+  readonly #inMemory: boolean;
+  #validUntilMs = Number.NEGATIVE_INFINITY;
+  #validBytes = 0;
+  #enough = true;
+  #freeBytes = 0;
+  #idleFreePages = 0;
+
+  constructor(database: Database, path: string, minFreeBytes: number, clock: Clock) {
+    this.#database = database;
+    this.#path = path;
+    this.#clock = clock;
+    this.#minFreeBytes = minFreeBytes;
+    this.#inMemory = path === ":memory:" || path === "";
+    this.#keepBallast();
+  }
+
+  get #ballast(): string {
+    return `${this.#path}-ballast`;
+  }
+
+  #keepBallast(): void {
+    if (this.#inMemory || existsSync(this.#ballast) || !this.#look()) return;
+    try {
+      writeFileSync(this.#ballast, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 });
+    } catch {
+      // A folder that cannot be written, or a disk that filled up this moment: the store works without ballast.
+      rmSync(this.#ballast, { force: true });
+    }
+  }
+
+  #look(): boolean {
+    try {
+      const { bavail, blocks, bsize } = statfsSync(dirname(resolve(this.#path)));
+      this.#freeBytes = bavail * bsize;
+      this.#enough = this.#freeBytes >= Math.min(this.#minFreeBytes, (blocks * bsize) / 20);
+    } catch {
+      // Where free space cannot be read, "disk full" still reaches the caller from the write itself.
+      this.#enough = true;
+    }
+    return this.#enough;
+  }
+
+  /** Refuses to store more when the disk is nearly full. @throws QueueFSError `store-full` */
+  admit(bytes: number): void {
+    if (this.#inMemory || this.#minFreeBytes === 0) return;
+    this.#validBytes -= bytes;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs >= this.#validUntilMs || this.#validBytes < 0 || !this.#enough) {
+      this.#look();
+      this.#validUntilMs = nowMs + FREE_SPACE_VALID_MS;
+      this.#validBytes = FREE_SPACE_VALID_BYTES;
+    }
+    if (!this.#enough) {
+      throw new QueueFSError("store-full", `the disk of ${quote(this.#path)} has only ${this.#freeBytes} bytes free, so nothing is enqueued (minFreeBytes is ${this.#minFreeBytes}); free space, then try again. Acks still work`);
+    }
+  }
+
+  /** Gives up the ballast. Answers whether there was one. */
+  makeRoom(): boolean {
+    if (this.#inMemory || !existsSync(this.#ballast)) return false;
+    rmSync(this.#ballast, { force: true });
+    return true;
+  }
+
+  /** One step of giving space back, when free pages have stayed free since the last sweep. Answers whether there is more to do. */
+  shrink(): boolean {
+    if (this.#inMemory) return false;
+    this.#keepBallast();
+    const free = this.#pragma("freelist_count");
+    const pages = this.#pragma("page_count");
+    const steady = Math.min(free, this.#idleFreePages);
+    this.#idleFreePages = free;
+    const sparePages = SPARE_BYTES / this.#pragma("page_size");
+    if (steady <= sparePages || steady * 2 < pages) return this.#shrinkLog();
+    if (this.#pragma("auto_vacuum") === 0) {
+      if (pages - free > REBUILD_PAGES) return false;
+      this.#database.pragma("auto_vacuum = INCREMENTAL");
+      this.#database.exec("VACUUM");
+    } else {
+      this.#database.pragma(`incremental_vacuum(${Math.min(SHRINK_PAGES, Math.ceil(steady - sparePages / 2))})`);
+    }
+    return this.#pragma("freelist_count") > sparePages;
+  }
+
+  #shrinkLog(): boolean {
+    const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false });
+    // Readers in the way leave it for a later sweep.
+    if (log !== undefined && log.size > LOG_BYTES) this.#database.pragma("wal_checkpoint(TRUNCATE)");
+    return false;
+  }
+
+  #pragma(name: string): number {
+    return this.#database.pragma(name, { simple: true }) as number;
+  }
+
+  /** Removes the ballast on close; the next process to open makes it again. */
+  close(): void {
+    if (!this.#inMemory) rmSync(this.#ballast, { force: true });
+  }
+}

@@ -1,0 +1,34 @@
+-- name: countRows
+-- The counters of every queue beside the rows that they count. States: 1 processing, 2 ready, 3 delayed.
+SELECT queue.name, pending, processing, ready, delayed, dead,
+  (SELECT count(*) FROM message WHERE key >= slot << 46 AND key < (slot + 1) << 46) AS messages,
+  (SELECT count(*) FROM place WHERE key >= slot << 46 AND key < (slot + 1) << 46 AND state = 1) AS processingRows,
+  (SELECT count(*) FROM place WHERE key >= slot << 46 AND key < (slot + 1) << 46 AND state = 2) AS readyRows,
+  (SELECT count(*) FROM place WHERE key >= slot << 46 AND key < (slot + 1) << 46 AND state = 3) AS delayedRows,
+  (SELECT count(*) FROM dead_letter WHERE dead_letter.life = queue.life) AS deadRows
+FROM queue
+
+-- name: countOrphans
+-- Rows that belong to no message or to no queue, those still being deleted left out.
+SELECT
+  (SELECT count(*) FROM place WHERE NOT EXISTS (SELECT 1 FROM message WHERE message.key = place.key)
+    AND key >> 46 NOT IN (SELECT slot FROM spare_slot WHERE emptying = 1))
+  + (SELECT count(*) FROM message WHERE key >> 46 NOT IN (SELECT slot FROM queue) AND key >> 46 NOT IN (SELECT slot FROM spare_slot WHERE emptying = 1))
+  + (SELECT count(*) FROM dead_letter WHERE life NOT IN (SELECT life FROM queue)
+    AND life NOT IN (SELECT life FROM spare_slot WHERE life IS NOT NULL))
+
+-- name: endAllLeases
+-- Another boot: the monotonic clock began anew, so all leases have ended.
+UPDATE place SET due = 0, session = NULL WHERE state = 1
+
+-- name: rebaseDelays
+UPDATE place SET due = ? + max(0, due_at - ?) WHERE state = 3
+
+-- name: rebaseChosenIds
+UPDATE chosen_id SET forget_due = ?, sweep_due = CASE WHEN sweep_due IS NULL THEN NULL ELSE ? END
+
+-- name: rebaseRequests
+UPDATE request SET forget_due = ?
+
+-- name: deleteSessions
+DELETE FROM session

@@ -1,0 +1,93 @@
+-- A limit is written "0 + ?": SQLite prepares a statement again whenever the value of a bare "LIMIT ?" is bound anew, which costs
+-- ten times what running it does.
+
+-- name: insertMessage
+INSERT INTO message (key, enqueued_at, placed, id, data) VALUES (? << 46 | ?, ?, ?, ?, ?)
+
+-- name: untouchedMessages
+SELECT key & 70368744177663 AS sequence, enqueued_at, id, data FROM message
+WHERE key > ? << 46 | ? AND key < (? + 1) << 46 AND placed = 0
+ORDER BY key LIMIT 0 + ?
+
+-- name: readyPlaces
+SELECT key & 70368744177663 AS sequence, delivery_count, reason FROM place
+WHERE state = 2 AND key >= ? << 46 AND key < (? + 1) << 46
+ORDER BY key LIMIT 0 + ?
+
+-- name: messageAt
+SELECT enqueued_at, id, data FROM message WHERE key = ? << 46 | ?
+
+-- name: idAt
+SELECT id FROM message WHERE key = ? << 46 | ?
+
+-- name: deleteMessage
+DELETE FROM message WHERE key = ? << 46 | ?
+
+-- name: insertPlace
+INSERT INTO place (key, state, due, delivery_count, token, session, due_at, chosen) VALUES (? << 46 | ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: handOutAgain
+UPDATE place SET state = 1, due = ?, delivery_count = delivery_count + 1, token = ?, session = ?, due_at = NULL
+WHERE key = ? << 46 | ?
+
+-- name: delivery
+-- The current delivery of a message, if the token is its.
+SELECT delivery_count, chosen, reason FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ?
+
+-- name: endDelivery
+DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ? RETURNING chosen
+
+-- name: endAnyDelivery
+DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 RETURNING chosen
+
+-- name: deletePlace
+DELETE FROM place WHERE key = ? << 46 | ?
+
+-- name: giveBack
+UPDATE place SET state = ?, due = ?, due_at = ?, delivery_count = ?, token = NULL, session = NULL, reason = ?
+WHERE key = ? << 46 | ?
+
+-- name: extendDelivery
+UPDATE place SET due = ? WHERE key = ? << 46 | ? AND state = 1 AND token = ?
+
+-- name: duePlaces
+-- Leases that have ended and delays that are over, of one queue.
+SELECT key & 70368744177663 AS sequence, state, delivery_count, chosen, reason FROM place
+WHERE key >> 46 = ? AND due <= ? ORDER BY due LIMIT 0 + ?
+
+-- name: peekDue
+-- The oldest message that a recovery would make available, without recovering it.
+SELECT min(key) & 70368744177663 AS sequence FROM place WHERE key >> 46 = ? AND due <= ? AND (? = 0 OR state = 3 OR delivery_count < ?)
+
+-- name: deliveryCountAt
+SELECT delivery_count FROM place WHERE key = ? << 46 | ?
+
+-- name: activeSlots
+-- Queues in which something can be due.
+SELECT slot FROM queue WHERE (processing > 0 OR delayed > 0) AND slot > ? ORDER BY slot LIMIT 0 + ?
+
+-- name: placesOfSession
+SELECT key >> 46 AS slot, key & 70368744177663 AS sequence, state, delivery_count, chosen, reason FROM place
+WHERE session = ? LIMIT 0 + ?
+
+-- name: messagesPage
+SELECT message.key & 70368744177663 AS sequence, enqueued_at, id, data, coalesce(state, 0) AS state, coalesce(delivery_count, 0) AS delivery_count
+FROM message LEFT JOIN place USING (key)
+WHERE message.key > ? << 46 | ? AND message.key < (? + 1) << 46
+ORDER BY message.key LIMIT 0 + ?
+
+-- name: firstSequence
+SELECT min(key) & 70368744177663 FROM message WHERE key >= ? << 46 AND key < (? + 1) << 46
+
+-- name: oldestPending
+SELECT enqueued_at FROM message LEFT JOIN place USING (key)
+WHERE message.key >= ? << 46 AND message.key < (? + 1) << 46 AND coalesce(state, 0) <> 1
+ORDER BY message.key LIMIT 1
+
+-- name: oldestProcessing
+SELECT enqueued_at FROM place JOIN message USING (key)
+WHERE place.key >= ? << 46 AND place.key < (? + 1) << 46 AND state = 1
+ORDER BY place.key LIMIT 1
+
+-- name: waitingDelays
+SELECT count(*) FROM place WHERE key >> 46 = ? AND due > ? AND state = 3

@@ -1,0 +1,221 @@
+/**
+ * Group commit: the calls made in one turn of the event loop share one immediate transaction, so one wait for the disk, and each still
+ * gets its own answer. No other process's write can come between, and no await happens inside.
+ */
+
+import { backoffMs } from "../../core/backoff.ts";
+import { closedError, isQueueFSError, QueueFSError } from "../../core/errors.ts";
+import type { QueueName } from "../../core/names.ts";
+import type { Database } from "./connection.ts";
+import type { SqliteSettings } from "./options.ts";
+import { isBusy, isCorrupt, isFull, translate } from "./sqlite-error.ts";
+import { Step, type StoreContext } from "./step.ts";
+
+/** Calls of one transaction at most: bounds how long the write lock is held. */
+const MAX_CALLS = 1_000;
+/** Payload bytes of one transaction at most, unless a single call has more. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+interface Call {
+  readonly operation: (step: Step) => unknown;
+  readonly bytes: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What the writer asks of the store around it. */
+export interface WriterHooks {
+  /** Called after each commit with the queues that changed. */
+  readonly onCommit: (queues: ReadonlySet<QueueName>) => void;
+  /** Called when the disk was full; answers whether it made room, so that one more try makes sense. */
+  readonly makeRoom: () => boolean;
+}
+
+/** Runs operations in shared transactions. */
+export class Writer {
+  readonly #database: Database;
+  readonly #context: StoreContext;
+  readonly #settings: SqliteSettings;
+  readonly #hooks: WriterHooks;
+  readonly #begin;
+  readonly #commit;
+  readonly #rollback;
+  #waiting: Call[] = [];
+  #scheduled = false;
+  #busySinceMs: number | undefined;
+  #busyAttempts = 0;
+  #closed = false;
+  #failure: QueueFSError | undefined;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(database: Database, context: StoreContext, settings: SqliteSettings, hooks: WriterHooks) {
+    this.#database = database;
+    this.#context = context;
+    this.#settings = settings;
+    this.#hooks = hooks;
+    this.#begin = database.prepare("BEGIN IMMEDIATE");
+    this.#commit = database.prepare("COMMIT");
+    this.#rollback = database.prepare("ROLLBACK");
+  }
+
+  /**
+   * Runs `operation` in the next transaction and resolves with its result after the commit. What it throws as a QueueFSError before its
+   * first write rejects this call alone.
+   *
+   * @param bytes payload of the call, to bound the transaction
+   */
+  run<Result>(operation: (step: Step) => Result, bytes = 0): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      const refusal = this.#closed ? closedError(`store ${this.#settings.path}`) : this.#failure;
+      if (refusal !== undefined) {
+        reject(refusal);
+        return;
+      }
+      this.#waiting.push({ operation, bytes, resolve: resolve as (value: unknown) => void, reject });
+      // After the microtasks of this turn: all callers that one answer woke have made their next call by then.
+      if (!this.#scheduled) this.#schedule(() => process.nextTick(() => this.#flush()));
+    });
+  }
+
+  /** The error after which nothing that the file says can be trusted, if there was one. */
+  get failure(): QueueFSError | undefined {
+    return this.#failure;
+  }
+
+  /** Refuses new calls, and resolves when those in the air have their answers. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#scheduled) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #schedule(start: () => void): void {
+    this.#scheduled = true;
+    start();
+  }
+
+  #flush(): void {
+    const calls = this.#take();
+    try {
+      this.#transaction(calls);
+      this.#busySinceMs = undefined;
+      this.#busyAttempts = 0;
+    } catch (error) {
+      if (isBusy(error)) {
+        this.#waiting = [...calls, ...this.#waiting];
+        this.#retryLater(error);
+        return;
+      }
+      this.#separately(calls, error);
+    }
+    if (this.#waiting.length > 0) {
+      // Let the event loop turn, and other processes have the lock, before the next transaction.
+      setImmediate(() => this.#flush());
+      return;
+    }
+    this.#scheduled = false;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  #take(): Call[] {
+    const waiting = this.#waiting;
+    let count = 0;
+    let bytes = 0;
+    while (count < waiting.length && count < MAX_CALLS && (count === 0 || bytes + (waiting[count] as Call).bytes <= MAX_BYTES)) {
+      bytes += (waiting[count] as Call).bytes;
+      count += 1;
+    }
+    if (count === waiting.length) {
+      this.#waiting = [];
+      return waiting;
+    }
+    this.#waiting = waiting.slice(count);
+    return waiting.slice(0, count);
+  }
+
+  /** Runs all calls in one transaction; gives the answers after the commit. Throws, with nothing changed, when the transaction failed. */
+  #transaction(calls: readonly Call[]): void {
+    this.#begin.run();
+    const answers = new Array<{ value: unknown } | { error: QueueFSError }>(calls.length);
+    const step = new Step(this.#context);
+    try {
+      for (const [index, call] of calls.entries()) {
+        try {
+          answers[index] = { value: call.operation(step) };
+        } catch (error) {
+          if (!isQueueFSError(error) || error.code === "internal" || !this.#database.inTransaction) throw error;
+          answers[index] = { error };
+        }
+      }
+      step.finish();
+    } catch (error) {
+      if (this.#database.inTransaction) this.#rollback.run();
+      throw error;
+    }
+    this.#finishTransaction();
+    for (const [index, call] of calls.entries()) {
+      const answer = answers[index] as { value: unknown } | { error: QueueFSError };
+      if ("error" in answer) call.reject(answer.error);
+      else call.resolve(answer.value);
+    }
+    if (step.changedQueues.size > 0) this.#hooks.onCommit(step.changedQueues);
+  }
+
+  #finishTransaction(): void {
+    try {
+      this.#commit.run();
+    } catch (error) {
+      if (this.#database.inTransaction) this.#rollback.run();
+      if (isBusy(error) || isFull(error)) throw error;
+      // The commit record may be in the log although its write or sync failed.
+      throw new QueueFSError("outcome-unknown", `${this.#settings.path}: the commit failed, so the step may or may not have happened (${String(error)}); look at the queue before repeating it`, { cause: error });
+    }
+  }
+
+  /** After a failed transaction: each call by itself, so that only the one at fault fails. */
+  #separately(calls: readonly Call[], error: unknown): void {
+    if (isCorrupt(error)) this.#failure = translate(error, this.#settings.path) as QueueFSError;
+    const unknown = isQueueFSError(error, "outcome-unknown") || this.#failure !== undefined;
+    for (const call of calls) {
+      if (unknown || (calls.length === 1 && !isFull(error))) call.reject(this.#translated(error));
+      else this.#alone(call);
+    }
+  }
+
+  #alone(call: Call): void {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        this.#transaction([call]);
+        return;
+      } catch (error) {
+        if (isBusy(error)) {
+          this.#waiting.push(call);
+          return;
+        }
+        if (attempt === 1 && isFull(error) && this.#hooks.makeRoom()) continue;
+        call.reject(this.#translated(error));
+        return;
+      }
+    }
+  }
+
+  #translated(error: unknown): unknown {
+    return translate(error, this.#settings.path);
+  }
+
+  #retryLater(error: unknown): void {
+    const nowMs = this.#context.clock.monotonicMs();
+    this.#busySinceMs ??= nowMs;
+    this.#busyAttempts += 1;
+    if (nowMs - this.#busySinceMs >= this.#settings.busyTimeoutMs) {
+      const calls = this.#waiting;
+      this.#waiting = [];
+      this.#scheduled = false;
+      this.#busySinceMs = undefined;
+      this.#busyAttempts = 0;
+      for (const call of calls) call.reject(this.#translated(error));
+      for (const resolve of this.#whenIdle.splice(0)) resolve();
+      return;
+    }
+    setTimeout(() => this.#flush(), backoffMs({ firstMs: 1, maximumMs: 8 }, this.#busyAttempts, this.#context.random));
+  }
+}
