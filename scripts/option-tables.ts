@@ -32,7 +32,9 @@ export async function findOptionTables(): Promise<FoundTable[]> {
     const promised = text.match(/\bsatisfies OptionTable\b/g)?.length ?? 0;
     if (promised === 0) continue;
     const heads = [
-      ...text.matchAll(/^\/\*\* (.+), as a table\. \*\/\nexport const (\w+) = \{\n(?:.*\n)*?\} as const satisfies OptionTable;$/gm),
+      ...text.matchAll(
+        /^\/\*\* (.+), as a table\. \*\/\nexport const (\w+) = \{(?:(?!\nexport )[\s\S])*?\} as const satisfies OptionTable;$/gm,
+      ),
     ];
     if (heads.length !== promised) {
       throw new Error(
@@ -41,7 +43,7 @@ export async function findOptionTables(): Promise<FoundTable[]> {
     }
     const module = (await import(pathToFileURL(path).href)) as Record<string, OptionTable>;
     for (const [, title, name] of heads as unknown as [string, string, string][]) {
-      const shownTitle = title.replace(/\{@link (\w+)\}/g, "`$1`");
+      const shownTitle = title.replace(/\{@link ([\w.]+)\}/g, "`$1`");
       found.push({ name, file: relative(join(sources, ".."), path), title: shownTitle, table: module[name] as OptionTable });
     }
   }

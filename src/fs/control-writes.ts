@@ -24,14 +24,16 @@ export interface WriteHandler {
   readonly act: (call: WriteCall, data: Uint8Array) => Promise<{ readonly id?: string }>;
 }
 
-const NACK_KEYS = {
+/** Keys of the object that `.nack` takes, as a table. */
+export const NACK_KEYS = {
   receipt: { type: "text", meaning: "which delivery" },
   delayMs: { type: "integer", minimum: 0, maximum: MAX_DELAY_MS, default: 0, meaning: "not again before, in milliseconds" },
   reason: { type: "text", default: "", meaning: "why" },
   giveUp: { type: "boolean", default: false, meaning: "whether to move it to the dead letters" },
 } as const satisfies OptionTable;
 
-const EXTEND_KEYS = {
+/** Keys of the object that `.extend` takes, as a table. */
+export const EXTEND_KEYS = {
   receipt: { type: "text", meaning: "which delivery" },
   leaseMs: { type: "integer", minimum: MIN_LEASE_MS, maximum: MAX_LEASE_MS, meaning: "the lease from now, in milliseconds" },
 } as const satisfies OptionTable;

@@ -44,7 +44,8 @@ export interface QueueFSOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-const QUEUE_FS_OPTIONS = {
+/** Options of {@link QueueFS}, as a table. */
+export const QUEUE_FS_OPTIONS = {
   leaseMs: {
     type: "integer",
     minimum: MIN_LEASE_MS,
@@ -57,18 +58,21 @@ const QUEUE_FS_OPTIONS = {
   onError: { type: "object", meaning: "gets failures that no caller waits for" },
 } as const satisfies OptionTable;
 
-const OPEN_OPTIONS = {
+/** Options of {@link QueueFS.open}, as a table. */
+export const OPEN_OPTIONS = {
   mode: { type: "choice", choices: ["read", "write", "read-write"], meaning: "which way" },
   eager: { type: "boolean", default: false, meaning: "whether control files act before the close" },
   id: { type: "text", meaning: "an id for the message enqueued" },
   requestId: { type: "text", meaning: "makes a repeated dequeue safe" },
 } as const satisfies OptionTable;
 
-const READ_OPTIONS = {
+/** Options of {@link QueueFS.read}, as a table. */
+export const READ_OPTIONS = {
   requestId: OPEN_OPTIONS.requestId,
   signal: { type: "object", meaning: "ends the read" },
 } as const satisfies OptionTable;
-const WRITE_OPTIONS = { id: OPEN_OPTIONS.id } as const satisfies OptionTable;
+/** Options of {@link QueueFS.write}, as a table. */
+export const WRITE_OPTIONS = { id: OPEN_OPTIONS.id } as const satisfies OptionTable;
 
 type ControlPath = Extract<ParsedPath, { kind: "control" }>;
 

@@ -73,7 +73,8 @@ export class WaitTimeoutError extends QueueFSError {
   }
 }
 
-const WAIT_OPTIONS = {
+/** Options of {@link waitComplete}, as a table. */
+export const WAIT_OPTIONS = {
   signal: { type: "object", meaning: "ends the wait" },
   upTo: { type: "choice", choices: ["now"], meaning: "wait only for what was enqueued before the call" },
   onProgress: { type: "object", meaning: "gets every snapshot" },
