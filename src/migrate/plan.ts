@@ -1,9 +1,9 @@
 /** Looks through an old file before anything is written: what there is, what it will be called, what cannot be read. */
 
-import { parseChosenMessageId, type MessageId } from "../core/names.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
-import { type DecodedRecord, decodeRecord } from "./record.ts";
+import { type MessageId, parseChosenMessageId } from "../core/names.ts";
 import { type RenamedQueue, renameQueues } from "./queue-names.ts";
+import { type DecodedRecord, decodeRecord } from "./record.ts";
 import type { ReferenceFile, ReferenceRow } from "./reference-file.ts";
 
 /** One queue to be taken over. */
@@ -88,8 +88,8 @@ interface Counts {
 export function planTakeover(file: ReferenceFile, maxMessageBytes: number): TakeoverPlan {
   const counts = new Map<string, Counts>();
   const countsOf = (key: string): Counts => {
-    let found = counts.get(key);
-    if (found === undefined) counts.set(key, (found = { messages: 0, unreadable: 0, newIds: 0 }));
+    const found = counts.get(key) ?? { messages: 0, unreadable: 0, newIds: 0 };
+    counts.set(key, found);
     return found;
   };
   for (const key of file.queueKeys()) countsOf(key);

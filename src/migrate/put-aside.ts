@@ -36,7 +36,12 @@ async function unacked(backend: Backend, queue: QueueName, ids: ReadonlySet<Mess
  * @param answers what the enqueue of the records answered
  * @param faults why each could not be decoded
  */
-export async function putAside(backend: Backend, queue: QueueName, answers: readonly EnqueueAnswer[], faults: readonly string[]): Promise<AsideCounts> {
+export async function putAside(
+  backend: Backend,
+  queue: QueueName,
+  answers: readonly EnqueueAnswer[],
+  faults: readonly string[],
+): Promise<AsideCounts> {
   const reasons = new Map(answers.map((answer, index) => [answer.id, `taken over from an older store as it was: ${faults[index] ?? ""}`]));
   const repeated = new Set(answers.filter((answer) => answer.outcome === "repeated").map((answer) => answer.id));
   if (repeated.size > 0) {

@@ -73,9 +73,10 @@ function cut(component: string, ending: string): string {
 function acceptedComponent(key: string): string {
   const text = decode(bytesOf(key));
   if (faultOf(text) === undefined) return text as string;
-  const escaped = text === undefined
-    ? key.replace(/[^\u0020-\u007e]|%/g, (character) => percent(bytesOf(character)))
-    : text.replace(TO_ESCAPE, (character) => percent(new TextEncoder().encode(character)));
+  const escaped =
+    text === undefined
+      ? key.replace(/[^\u0020-\u007e]|%/g, (character) => percent(bytesOf(character)))
+      : text.replace(TO_ESCAPE, (character) => percent(new TextEncoder().encode(character)));
   const whole = PREFIX + escaped;
   return utf8Length(whole) <= MAX_NAME_COMPONENT_BYTES ? whole : cut(whole, `-${hashOf(key)}`);
 }

@@ -29,7 +29,8 @@ export function decodeRecord(record: Uint8Array | null): DecodedRecord {
   } catch {
     return { fault: `the record is not JSON: ${quote(text.slice(0, 60))}` };
   }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return { fault: `the record is not a JSON object: ${quote(parsed)}` };
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+    return { fault: `the record is not a JSON object: ${quote(parsed)}` };
   if (!Object.hasOwn(parsed, "data")) return { fault: 'the record has no "data"' };
   return decodePayload((parsed as { readonly data: unknown }).data);
 }

@@ -69,9 +69,18 @@ function asQueueFSError(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof QueueFSError || !code.startsWith("SQLITE_")) return error;
   const words = error instanceof Error ? error.message : String(error);
-  if (code === "SQLITE_NOTADB") return new QueueFSError("invalid-argument", `${quote(path)} is not an SQLite file; name the queue.db of the old service`, { cause: error });
-  if (code.startsWith("SQLITE_CORRUPT")) return new QueueFSError("store-corrupt", `${quote(path)} is damaged (${words}); repair a copy of it first, for example with the .recover command of sqlite3`, { cause: error });
-  if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")) return new QueueFSError("store-busy", `another process holds ${quote(path)}; stop the old service first`, { cause: error });
+  if (code === "SQLITE_NOTADB")
+    return new QueueFSError("invalid-argument", `${quote(path)} is not an SQLite file; name the queue.db of the old service`, {
+      cause: error,
+    });
+  if (code.startsWith("SQLITE_CORRUPT"))
+    return new QueueFSError(
+      "store-corrupt",
+      `${quote(path)} is damaged (${words}); repair a copy of it first, for example with the .recover command of sqlite3`,
+      { cause: error },
+    );
+  if (code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED"))
+    return new QueueFSError("store-busy", `another process holds ${quote(path)}; stop the old service first`, { cause: error });
   return new QueueFSError("store-failed", `${quote(path)} cannot be read (${code}: ${words})`, { cause: error });
 }
 
@@ -113,15 +122,26 @@ function openOrCopy(path: string): { readonly database: Database.Database; reado
 /** Whether the table has the columns the takeover reads. */
 function checkLayout(path: string, database: Database.Database): void {
   if (database.pragma("encoding", { simple: true }) !== "UTF-8") {
-    throw new QueueFSError("invalid-argument", `${quote(path)} keeps its text in UTF-16, which the reference layout never did; it was not made by the old service`);
+    throw new QueueFSError(
+      "invalid-argument",
+      `${quote(path)} keeps its text in UTF-16, which the reference layout never did; it was not made by the old service`,
+    );
   }
   const columns = database.pragma("table_info(queue_messages)") as { readonly name: string; readonly type: string; readonly pk: number }[];
   const names = new Set(columns.map((column) => column.name));
   const missing = NEEDED_COLUMNS.filter((column) => !names.has(column));
   const keyed = columns.some((column) => column.name === "id" && column.pk === 1 && column.type.toUpperCase() === "INTEGER");
   if (missing.length === 0 && keyed && columns.filter((column) => column.pk > 0).length === 1) return;
-  const what = columns.length === 0 ? "no table queue_messages" : missing.length > 0 ? `no column ${missing.join(", ")} in queue_messages` : "no integer key in queue_messages";
-  throw new QueueFSError("invalid-argument", `${quote(path)} is not a queue.db of the reference layout: it has ${what}; a store of QueueFS itself is used with --store sqlite:FILE`);
+  const what =
+    columns.length === 0
+      ? "no table queue_messages"
+      : missing.length > 0
+        ? `no column ${missing.join(", ")} in queue_messages`
+        : "no integer key in queue_messages";
+  throw new QueueFSError(
+    "invalid-argument",
+    `${quote(path)} is not a queue.db of the reference layout: it has ${what}; a store of QueueFS itself is used with --store sqlite:FILE`,
+  );
 }
 
 class OpenReferenceFile implements ReferenceFile {
@@ -160,7 +180,10 @@ class OpenReferenceFile implements ReferenceFile {
   queueKeys(): string[] {
     if (!this.#hasMetadata) return [];
     return this.#read(() =>
-      this.#database.prepare<[], { queue: Buffer | null }>("SELECT CAST(queue_name AS BLOB) AS queue FROM queue_metadata").all().map((row) => keyOf(row.queue)),
+      this.#database
+        .prepare<[], { queue: Buffer | null }>("SELECT CAST(queue_name AS BLOB) AS queue FROM queue_metadata")
+        .all()
+        .map((row) => keyOf(row.queue)),
     );
   }
 
@@ -184,7 +207,9 @@ class OpenReferenceFile implements ReferenceFile {
   }
 
   #count(condition: string): number {
-    return this.#read(() => this.#database.prepare<[], { count: number }>(`SELECT count(*) AS count FROM queue_messages ${condition}`).get()?.count ?? 0);
+    return this.#read(
+      () => this.#database.prepare<[], { count: number }>(`SELECT count(*) AS count FROM queue_messages ${condition}`).get()?.count ?? 0,
+    );
   }
 
   processingCount(): number {

@@ -3,7 +3,7 @@
 import type { Backend } from "../backend/contract.ts";
 import type { EnqueueAnswer, NewMessage } from "../core/message.ts";
 import type { QueueName } from "../core/names.ts";
-import { type PlannedMessage, planTakeover, plannedMessages, type PlannedQueue, type TakeoverPlan } from "./plan.ts";
+import { type PlannedMessage, type PlannedQueue, plannedMessages, planTakeover, type TakeoverPlan } from "./plan.ts";
 import { putAside } from "./put-aside.ts";
 import type { ReferenceFile } from "./reference-file.ts";
 
@@ -77,10 +77,16 @@ function byQueue(step: readonly PlannedMessage[]): Map<string, PlannedMessage[]>
 
 /** Stores the messages of one queue; one whose id the target uses otherwise is stored again under its other id. */
 async function store(backend: Backend, target: Target, messages: readonly PlannedMessage[]): Promise<EnqueueAnswer[]> {
-  const answers = await backend.enqueue(target.queue, messages.map((message): NewMessage => ({ id: message.id, data: message.data })));
+  const answers = await backend.enqueue(
+    target.queue,
+    messages.map((message): NewMessage => ({ id: message.id, data: message.data })),
+  );
   const conflicting = messages.filter((_, index) => answers[index]?.outcome === "conflict");
   if (conflicting.length === 0) return answers;
-  const others = await backend.enqueue(target.queue, conflicting.map((message): NewMessage => ({ id: message.otherId, data: message.data })));
+  const others = await backend.enqueue(
+    target.queue,
+    conflicting.map((message): NewMessage => ({ id: message.otherId, data: message.data })),
+  );
   target.tally.displaced += conflicting.length;
   let next = 0;
   return answers.map((answer) => (answer.outcome === "conflict" ? (others[next++] as EnqueueAnswer) : answer));
@@ -120,7 +126,12 @@ export async function takeOver(file: ReferenceFile, backend: Backend, options: T
           const answers = await store(backend, target, group);
           for (const answer of answers) target.tally[answer.outcome === "enqueued" ? "stored" : "repeated"] += 1;
           if (!unreadable) return;
-          const aside = await putAside(backend, target.queue, answers, group.map((message) => message.fault ?? ""));
+          const aside = await putAside(
+            backend,
+            target.queue,
+            answers,
+            group.map((message) => message.fault ?? ""),
+          );
           target.tally.putAside += aside.dead;
           target.tally.leftRaw += aside.left;
         }),

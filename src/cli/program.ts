@@ -1,0 +1,154 @@
+/** Puts the commands together, runs the one that is asked for, and turns its end into an exit code. */
+
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { ERROR_TABLE, isQueueFSError } from "../core/errors.ts";
+import type { CommandRow, Example } from "./command.ts";
+import { COMMANDS } from "./commands/index.ts";
+import { Output, OutputClosedError } from "./output.ts";
+import { type GlobalOptions, InterruptedError, type ProcessParts, Session } from "./session.ts";
+import { STORE_VARIABLE } from "./store-option.ts";
+import { visibleLines } from "./visible.ts";
+
+function version(): string {
+  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  return String((JSON.parse(text) as { readonly version: unknown }).version);
+}
+
+/** Examples as the help shows them. */
+export function exampleText(examples: readonly Example[]): string {
+  const blocks = examples.map((example) => [`  # ${example.title}`, ...example.lines.map((line) => `  ${line}`)].join("\n"));
+  return `\n${examples.length === 1 ? "Example" : "Examples"}:\n${blocks.join("\n\n")}\n`;
+}
+
+interface Run {
+  readonly parts: ProcessParts;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+  exitCode: number;
+}
+
+/** The program with all commands. */
+function buildProgram(run: Run, onText: (text: string) => void, onComplaint: (text: string) => void): Command {
+  const program = new Command("queuefs")
+    .description("A durable work queue shaped like a file system: queues are directories, and completion is exact.")
+    .version(version(), "--version", "print the version")
+    .option("--store <location>", `memory:, sqlite:FILE, or redis://… (default: $${STORE_VARIABLE}, else a file in your data folder)`)
+    .option("--json", "write JSON lines instead of text for people")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [command]", "print help for a command")
+    .showSuggestionAfterError(true)
+    .exitOverride()
+    .configureHelp({ helpWidth: run.output.isTerminal ? Math.min(run.output.columns, 110) : 100, showGlobalOptions: true })
+    .configureOutput({ writeOut: onText, writeErr: onComplaint, outputError: (text, write) => write(text) })
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done, 2 wrong usage, 3 nothing to take, 4 not found, 5 stale receipt, 8 timed out; all in docs/errors.md\n",
+    );
+  for (const row of COMMANDS) addCommand(program, row, run);
+  return program;
+}
+
+function addCommand(program: Command, row: CommandRow, run: Run): void {
+  const command = program.command(row.name).summary(row.summary);
+  command.description(row.description === undefined ? `${row.summary}.` : `${row.summary}. ${row.description}`);
+  command.addHelpText("after", exampleText(row.examples));
+  row.define(command, async (work) => {
+    const session = new Session(run.parts, run.output, program.opts<GlobalOptions>(), run.signal);
+    let failed = false;
+    try {
+      run.exitCode = (await work(session)) ?? 0;
+      await run.output.flush();
+    } catch (error) {
+      failed = true;
+      throw error;
+    } finally {
+      // What broke the command says more than what may break in closing after it.
+      await session.close().catch((error: unknown) => {
+        if (!failed) throw error;
+      });
+    }
+  });
+}
+
+/** What is told of an error, and the exit code it ends in. */
+interface Ending {
+  readonly exitCode: number;
+  readonly code?: string;
+  readonly message?: string;
+}
+
+function endingOf(error: unknown, complaint: string): Ending {
+  if (error instanceof OutputClosedError) return { exitCode: 0 };
+  if (error instanceof InterruptedError) return { exitCode: error.exitCode };
+  if (isQueueFSError(error)) return { exitCode: error.exitCode, code: error.code, message: error.message };
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return { exitCode: 0 };
+    const words =
+      error.code === "commander.help"
+        ? "name a command; queuefs --help lists them"
+        : complaint.trim().replace(/^error: /, "") || error.message;
+    return { exitCode: ERROR_TABLE["invalid-argument"].exitCode, code: "invalid-argument", message: words };
+  }
+  const words = error instanceof Error ? error.message : String(error);
+  return { exitCode: ERROR_TABLE.internal.exitCode, code: "internal", message: `unexpected error: ${words}` };
+}
+
+/** Tells the end of a command that went wrong. */
+function tell(parts: ProcessParts, ending: Ending, error: unknown): void {
+  if (ending.message === undefined) return;
+  // Options after "--" are not options; but an error should rather be JSON without need than text where JSON is read.
+  if (parts.argv.includes("--json")) {
+    parts.stderr.write(`${JSON.stringify({ error: { code: ending.code, message: ending.message, exitCode: ending.exitCode } })}\n`);
+    return;
+  }
+  parts.stderr.write(`queuefs: ${visibleLines(ending.message)}\n`);
+  if (ending.code === "internal" && error instanceof Error && error.stack) parts.stderr.write(`${visibleLines(error.stack)}\n`);
+}
+
+/**
+ * Runs the command that the arguments of a process ask for.
+ *
+ * @param parts the process
+ * @returns its exit code
+ */
+export async function run(parts: ProcessParts): Promise<number> {
+  const output = new Output(parts.stdout);
+  parts.stderr.on("error", () => {});
+  const controller = new AbortController();
+  const onSignal = (name: "SIGINT" | "SIGTERM"): void => {
+    const reason = new InterruptedError(name);
+    // A second signal means: now.
+    if (controller.signal.aborted) parts.exit(reason.exitCode);
+    controller.abort(reason);
+  };
+  parts.on("SIGINT", onSignal);
+  parts.on("SIGTERM", onSignal);
+  const state: Run = { parts, output, signal: controller.signal, exitCode: 0 };
+  let text = "";
+  let complaint = "";
+  try {
+    const program = buildProgram(
+      state,
+      (part) => (text += part),
+      (part) => (complaint += part),
+    );
+    await program.parseAsync(parts.argv);
+  } catch (error) {
+    const ending = endingOf(error, complaint);
+    state.exitCode = ending.exitCode;
+    if (text !== "")
+      await output
+        .text(text)
+        .then(() => output.flush())
+        .catch(() => {});
+    if (!(error instanceof OutputClosedError)) await output.flush().catch(() => {});
+    tell(parts, ending, error);
+    // Opening a store, or a read of the terminal, may be in the air still and is waited for by nobody.
+    if (error instanceof InterruptedError) parts.exit(state.exitCode);
+  } finally {
+    parts.off("SIGINT", onSignal);
+    parts.off("SIGTERM", onSignal);
+  }
+  return state.exitCode;
+}

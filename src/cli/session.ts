@@ -1,0 +1,106 @@
+/** What a command works with: the store, standard input and output, and the signal that ends it. */
+
+import type { Backend } from "../backend/contract.ts";
+import type { Output } from "./output.ts";
+import { storeLocation } from "./store-option.ts";
+import { visibleLines } from "./visible.ts";
+
+/** The parts of the process that a command may touch. */
+export type ProcessParts = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "stdout" | "stderr" | "on" | "off" | "exit">;
+
+/** Options that every command has. */
+export interface GlobalOptions {
+  /** Where the store is; see {@link storeLocation}. */
+  readonly store?: string;
+  /** Whether JSON lines are written instead of text for people. */
+  readonly json?: boolean;
+}
+
+/** Somebody has asked the command to end, by Ctrl-C or a signal. */
+export class InterruptedError extends Error {
+  override readonly name = "InterruptedError";
+  /** 128 and the signal's number, as shells have it. */
+  readonly exitCode: number;
+
+  constructor(signal: "SIGINT" | "SIGTERM") {
+    super(`ended by ${signal}`);
+    this.exitCode = signal === "SIGINT" ? 130 : 143;
+  }
+}
+
+/** One run of one command. */
+export class Session {
+  /** Whether JSON lines are asked for. */
+  readonly json: boolean;
+  readonly output: Output;
+  readonly input: NodeJS.ReadStream;
+  readonly errors: NodeJS.WriteStream;
+  /** Aborts, with an {@link InterruptedError}, when the command is to end. */
+  readonly signal: AbortSignal;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly #store: string | undefined;
+  readonly #opened: Backend[] = [];
+
+  constructor(parts: ProcessParts, output: Output, options: GlobalOptions, signal: AbortSignal) {
+    this.json = options.json === true;
+    this.output = output;
+    this.input = parts.stdin;
+    this.errors = parts.stderr;
+    this.signal = signal;
+    this.environment = parts.env;
+    this.#store = options.store;
+  }
+
+  /** Whether colours are wanted: on a terminal, unless `NO_COLOR` is set or the terminal is a dumb one. */
+  get colours(): boolean {
+    return this.output.isTerminal && !this.environment.NO_COLOR && this.environment.TERM !== "dumb";
+  }
+
+  /** Says something to the person, beside the output. */
+  note(text: string): void {
+    this.errors.write(`queuefs: ${visibleLines(text)}\n`);
+  }
+
+  /** Writes one value as a line of JSON. */
+  async jsonLine(value: unknown): Promise<void> {
+    await this.output.json([new TextEncoder().encode(JSON.stringify(value))]);
+  }
+
+  /** Where the store of this command is. */
+  async storeLocation(): Promise<string> {
+    return storeLocation(this.#store, this.environment);
+  }
+
+  /**
+   * Opens the store. It is closed when the command ends.
+   *
+   * @param location where, if not where the global option says
+   * @throws what opening rejects with, or {@link InterruptedError}
+   */
+  async openStore(location?: string): Promise<Backend> {
+    const where = location ?? (await this.storeLocation());
+    const { openStore } = await import("../store/open.ts");
+    this.signal.throwIfAborted();
+    const opening = openStore(where);
+    let onAbort = (): void => {};
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => reject(this.signal.reason);
+      this.signal.addEventListener("abort", onAbort, { once: true });
+    });
+    try {
+      const backend = await Promise.race([opening, aborted]);
+      this.#opened.push(backend);
+      if (!backend.description.durable && backend.description.sharedBy === "process" && !this.json) {
+        this.note("the memory store begins empty and ends with this command");
+      }
+      return backend;
+    } finally {
+      this.signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Closes what was opened. */
+  async close(): Promise<void> {
+    await Promise.all(this.#opened.map((backend) => backend.close()));
+  }
+}

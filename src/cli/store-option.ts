@@ -1,0 +1,20 @@
+/** Which store a command works on: the option, the environment, or a file in the user's data folder. */
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** The environment variable that names the store where no option does. */
+export const STORE_VARIABLE = "QUEUEFS_STORE";
+
+/**
+ * The location of the store: `--store`, else `$QUEUEFS_STORE`, else the SQLite file `queue.db` in the user's data folder, which is made,
+ * for the user's eyes only, when it is missing.
+ */
+export async function storeLocation(option: string | undefined, environment: NodeJS.ProcessEnv): Promise<string> {
+  const named = option ?? environment[STORE_VARIABLE];
+  if (named !== undefined && named !== "") return named;
+  const { default: envPaths } = await import("env-paths");
+  const folder = envPaths("queuefs", { suffix: "" }).data;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return `sqlite:${join(folder, "queue.db")}`;
+}
