@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ERROR_TABLE, isQueueFSError } from "../core/errors.ts";
 import type { CommandRow, Example } from "./command.ts";
-import { COMMANDS } from "./commands/index.ts";
+import { loadCommands } from "./commands/index.ts";
 import { Output, OutputClosedError } from "./output.ts";
 import { type GlobalOptions, InterruptedError, type ProcessParts, Session } from "./session.ts";
 import { STORE_VARIABLE } from "./store-option.ts";
@@ -29,7 +29,7 @@ interface Run {
 }
 
 /** The program with all commands. */
-function buildProgram(run: Run, onText: (text: string) => void, onComplaint: (text: string) => void): Command {
+async function buildProgram(run: Run, onText: (text: string) => void, onComplaint: (text: string) => void): Promise<Command> {
   const program = new Command("queuefs")
     .description("A durable work queue shaped like a file system: queues are directories, and completion is exact.")
     .version(version(), "--version", "print the version")
@@ -45,13 +45,14 @@ function buildProgram(run: Run, onText: (text: string) => void, onComplaint: (te
       "after",
       "\nExit codes: 0 done, 2 wrong usage, 3 nothing to take, 4 not found, 5 stale receipt, 8 timed out; all in docs/errors.md\n",
     );
-  for (const row of COMMANDS) addCommand(program, row, run);
+  for (const row of await loadCommands(run.parts.argv.slice(2))) addCommand(program, row, run);
   return program;
 }
 
 function addCommand(program: Command, row: CommandRow, run: Run): void {
   const command = program.command(row.name).summary(row.summary);
-  command.description(row.description === undefined ? `${row.summary}.` : `${row.summary}. ${row.description}`);
+  const sentence = `${row.summary.charAt(0).toUpperCase()}${row.summary.slice(1)}.`;
+  command.description(row.description === undefined ? sentence : `${sentence} ${row.description}`);
   command.addHelpText("after", exampleText(row.examples));
   row.define(command, async (work) => {
     const session = new Session(run.parts, run.output, program.opts<GlobalOptions>(), run.signal);
@@ -128,7 +129,7 @@ export async function run(parts: ProcessParts): Promise<number> {
   let text = "";
   let complaint = "";
   try {
-    const program = buildProgram(
+    const program = await buildProgram(
       state,
       (part) => (text += part),
       (part) => (complaint += part),

@@ -1,44 +1,40 @@
-/** All commands, in the order in which the help lists them. */
+/** All commands by name, in the order in which the help lists them. Each is loaded when it is needed, so that the others cost no time. */
 
 import type { CommandRow } from "../command.ts";
-import { cat } from "./cat.ts";
-import { clear } from "./clear.ts";
-import { dead } from "./dead.ts";
-import { dequeue } from "./dequeue.ts";
-import { doctor } from "./doctor.ts";
-import { enqueue } from "./enqueue.ts";
-import { list } from "./list.ts";
-import { make } from "./make.ts";
-import { messages } from "./messages.ts";
-import { migrate } from "./migrate.ts";
-import { peek } from "./peek.ts";
-import { remove } from "./remove.ts";
-import { ack, extend, nack, release } from "./settle.ts";
-import { size } from "./size.ts";
-import { status } from "./status.ts";
-import { wait } from "./wait.ts";
-import { write } from "./write.ts";
 
-/** All commands. */
-export const COMMANDS: readonly CommandRow[] = [
-  make,
-  list,
-  remove,
-  enqueue,
-  dequeue,
-  peek,
-  ack,
-  nack,
-  release,
-  extend,
-  status,
-  size,
-  messages,
-  clear,
-  dead,
-  wait,
-  cat,
-  write,
-  doctor,
-  migrate,
-];
+const LOADERS: Readonly<Record<string, () => Promise<CommandRow>>> = {
+  mkdir: async () => (await import("./make.ts")).make,
+  ls: async () => (await import("./list.ts")).list,
+  rm: async () => (await import("./remove.ts")).remove,
+  enqueue: async () => (await import("./enqueue.ts")).enqueue,
+  dequeue: async () => (await import("./dequeue.ts")).dequeue,
+  peek: async () => (await import("./peek.ts")).peek,
+  ack: async () => (await import("./settle.ts")).ack,
+  nack: async () => (await import("./settle.ts")).nack,
+  release: async () => (await import("./settle.ts")).release,
+  extend: async () => (await import("./settle.ts")).extend,
+  status: async () => (await import("./status.ts")).status,
+  size: async () => (await import("./size.ts")).size,
+  messages: async () => (await import("./messages.ts")).messages,
+  clear: async () => (await import("./clear.ts")).clear,
+  dead: async () => (await import("./dead.ts")).dead,
+  wait: async () => (await import("./wait.ts")).wait,
+  cat: async () => (await import("./cat.ts")).cat,
+  write: async () => (await import("./write.ts")).write,
+  doctor: async () => (await import("./doctor.ts")).doctor,
+  migrate: async () => (await import("./migrate.ts")).migrate,
+};
+
+/** The names of all commands. */
+export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS);
+
+/**
+ * The commands that these arguments may mean: those they name, which may be one too many where a message reads like a command, or all
+ * where they name none or ask for help.
+ */
+export async function loadCommands(commandArguments: readonly string[]): Promise<CommandRow[]> {
+  const given = new Set(commandArguments);
+  const named = COMMAND_NAMES.filter((name) => given.has(name));
+  const wantsAll = named.length === 0 || given.has("--help") || given.has("-h");
+  return Promise.all((wantsAll ? COMMAND_NAMES : named).map((name) => (LOADERS[name] as () => Promise<CommandRow>)()));
+}

@@ -1,0 +1,64 @@
+/** The examples of every command's help run as they stand. */
+
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { COMMAND_NAMES, loadCommands } from "../../src/cli/commands/index.ts";
+import { exampleText } from "../../src/cli/program.ts";
+import { type CommandLine, openCommandLine } from "../support/command-line.ts";
+import { oldRecord, writeOldFile } from "../support/reference-file.ts";
+
+const commands = await loadCommands([]);
+
+let cli: CommandLine;
+beforeEach(() => {
+  cli = openCommandLine();
+});
+afterEach(() => cli.dispose());
+
+it("covers all commands", () => {
+  expect(commands.map((command) => command.name)).toEqual([
+    ...[
+      "mkdir",
+      "ls",
+      "rm",
+      "enqueue",
+      "dequeue",
+      "peek",
+      "ack",
+      "nack",
+      "release",
+      "extend",
+      "status",
+      "size",
+      "messages",
+      "clear",
+      "dead",
+    ],
+    ...["wait", "cat", "write", "doctor", "migrate"],
+  ]);
+  expect(COMMAND_NAMES).toEqual(commands.map((command) => command.name));
+});
+
+describe.each(commands.map((command) => [command.name, command] as const))("queuefs %s --help", (name, command) => {
+  it("shows usage and its examples", async () => {
+    const { exitCode, output, errors } = await cli.run([name, "--help"]);
+    expect(exitCode).toBe(0);
+    expect(errors).toBe("");
+    expect(output).toContain(`Usage: queuefs ${name}`);
+    expect(output).toContain(exampleText(command.examples));
+    expect(output).toContain("--store");
+  });
+
+  it.each(command.examples.map((example) => [example.title, example] as const))("%s", async (_, example) => {
+    if (example.needs === "reference-file") {
+      writeOldFile(join(cli.folder, "queue.db"), {
+        queues: ["jobs"],
+        messages: [{ queue: "jobs", id: "1", record: oldRecord("1", "hello") }],
+      });
+    }
+    const shell = cli.shell(example.lines);
+    shell.process.stdin.end();
+    const { exitCode, errors } = await shell.ended;
+    expect({ exitCode, errors }).toEqual({ exitCode: example.exitCode ?? 0, errors: expect.any(String) });
+  });
+});
