@@ -1,10 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { CONFORMANCE_CASES, registerConformance, skippedTitles } from "../../src/testing/index.ts";
+import { vitestRunner } from "../support/conformance-runner.ts";
 import { sqliteHarness } from "../support/sqlite-harness.ts";
 
 const harness = sqliteHarness("normal");
 
-registerConformance(CONFORMANCE_CASES, harness, { describe, it, skip: (name) => it.skip(name) });
+registerConformance(CONFORMANCE_CASES, harness, vitestRunner);
 
 it("sqlite skips exactly these cases", () => {
   expect(skippedTitles(CONFORMANCE_CASES, harness)).toEqual([

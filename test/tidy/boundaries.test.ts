@@ -166,11 +166,11 @@ const HABITS: readonly {
   },
   {
     rule: "lint/suspicious/noImportCycles",
-    broken: 'import type { Other } from "./no-import-cycles-broken-other.ts";\nexport type Value = Other | 1;\n',
+    broken: 'import { other } from "./no-import-cycles-broken-other.ts";\nexport const value = (): number => other() + 1;\n',
     good: 'import type { Other } from "./no-import-cycles-good-other.ts";\nexport type Value = Other | 1;\n',
     helper: [
       "other",
-      'import type { Value } from "./no-import-cycles-broken.ts";\nexport type Other = Value[];\n',
+      'import { value } from "./no-import-cycles-broken.ts";\nexport const other = (): number => value() + 1;\n',
       "export type Other = 2;\n",
     ],
   },
