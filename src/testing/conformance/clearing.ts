@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { ackOutcome, assertStale, bytes, content, counts, empty, everyDeadLetter, everyMessage, fingerprint, JOBS, make, name, put, recoverAll, take, takeTexts } from "./steps.ts";
+import { ackOutcome, assertStale, bytes, content, counts, empty, everyDeadLetter, everyMessage, fingerprint, JOBS, make, name, put, recoverAll, take, takeTexts, whileLooking } from "./steps.ts";
 
 export const clearingCases = section("clearing", [
   {
@@ -101,14 +101,11 @@ export const clearingCases = section("clearing", [
       const other = await open();
       for (let round = 0; round < 2; round += 1) await put(backend, JOBS, ...Array.from({ length: 10_000 }, (_, index) => String(index)));
       const held = await backend.dequeue(JOBS, { limit: 1000 });
-      const clearing = backend.clear(JOBS);
-      let done = false;
-      void clearing.then(() => { done = true; }, () => { done = true; });
-      do {
+      const look = async (): Promise<void> => {
         const { pending, processing } = await other.status(JOBS);
         assert.ok((pending === 19_000 && processing === 1000) || (pending === 0 && processing === 0), `all or none, not (${pending}, ${processing})`);
-      } while (!done);
-      assert.deepEqual(await clearing, { pending: 19_000, processing: 1000 });
+      };
+      assert.deepEqual(await whileLooking(look, () => backend.clear(JOBS)), { pending: 19_000, processing: 1000 });
       await put(backend, JOBS, "kept");
       await counts(other, JOBS, 1, 0);
       await assertStale(backend, JOBS, held[999]?.receipt as never);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { bytes, content, counts, empty, everyMessage, fingerprint, id, JOBS, make, name, put, refused, take, takeTexts, withId } from "./steps.ts";
+import { bytes, content, counts, empty, everyMessage, fingerprint, id, JOBS, make, name, put, refused, take, takeTexts, whileLooking, withId } from "./steps.ts";
 
 const NEXT = name("next");
 const LAST = name("last/of all");
@@ -34,26 +34,17 @@ export const forwardingCases = section("forwarding", [
       await make(backend, JOBS);
       const other = await open();
       await put(backend, JOBS, "0");
-      let stop = false;
-      const poll = (async () => {
-        let polls = 0;
-        while (!stop) {
-          const { pending, processing } = await other.status(JOBS);
-          assert.equal(pending + processing, 1, `always exactly one message, not (${pending}, ${processing})`);
-          polls += 1;
-        }
-        return polls;
-      })();
-      try {
+      const look = async (): Promise<void> => {
+        const { pending, processing } = await other.status(JOBS);
+        assert.equal(pending + processing, 1, `always exactly one message, not (${pending}, ${processing})`);
+      };
+      await whileLooking(look, async () => {
         for (let round = 1; round <= 200; round += 1) {
           const held = await take(backend, JOBS);
           assert.equal(content(held), String(round - 1));
           await backend.ack(JOBS, [{ receipt: held.receipt, forward: [{ queue: JOBS, messages: [{ data: bytes(String(round)) }] }] }]);
         }
-      } finally {
-        stop = true;
-      }
-      assert.ok((await poll) > 0);
+      });
     },
   },
   {
@@ -62,25 +53,19 @@ export const forwardingCases = section("forwarding", [
       await make(backend, JOBS, NEXT);
       const other = await open();
       await put(backend, JOBS, "work");
-      let stop = false;
-      const poll = (async () => {
-        while (!stop) {
-          const statuses = await other.statuses({ queues: [NEXT, JOBS] });
-          const total = statuses.reduce((sum, one) => sum + one.pending + one.processing, 0);
-          assert.equal(total, 1, JSON.stringify(statuses));
-        }
-      })();
-      try {
+      const look = async (): Promise<void> => {
+        const statuses = await other.statuses({ queues: [NEXT, JOBS] });
+        const total = statuses.reduce((sum, one) => sum + one.pending + one.processing, 0);
+        assert.equal(total, 1, JSON.stringify(statuses));
+      };
+      await whileLooking(look, async () => {
         for (let round = 0; round < 100; round += 1) {
           for (const [from, to] of [[JOBS, NEXT], [NEXT, JOBS]] as const) {
             const held = await take(backend, from);
             await backend.ack(from, [{ receipt: held.receipt, forward: [{ queue: to, messages: [{ data: held.data }] }] }]);
           }
         }
-      } finally {
-        stop = true;
-      }
-      await poll;
+      });
     },
   },
   {

@@ -5,7 +5,7 @@ import type { Backend } from "../../backend/contract.ts";
 import { DEFAULT_MAX_DELIVERIES } from "../../core/limits.ts";
 import type { QueueName } from "../../core/names.ts";
 import { section } from "./case.ts";
-import { ackOutcome, assertStale, counts, empty, everyListed, everyMessage, id, JOBS, make, name, put, refused, take, takeTexts, withId } from "./steps.ts";
+import { ackOutcome, assertStale, counts, empty, everyListed, everyMessage, id, JOBS, make, name, put, refused, take, takeTexts, whileLooking, withId } from "./steps.ts";
 
 async function listed(backend: Backend, under: QueueName | "" = "", limit = 1000): Promise<string[]> {
   return everyListed((after) => backend.listQueues(after === undefined ? { under, limit } : { under, limit, after }));
@@ -257,16 +257,13 @@ export const queueCases = section("queues", [
       await Promise.all(all.map((queue) => backend.createQueue(queue)));
       await put(backend, name("big/7"), "a");
       let seen = 1000;
-      const removal = backend.removeQueue(name("big"), { recursive: true });
-      let removed: number | undefined;
-      void removal.then((count) => { removed = count; }, () => { removed = -1; });
-      do {
+      const look = async (): Promise<void> => {
         const found = (await other.statuses({ under: name("big") })).length;
         assert.ok(found === 1000 || found === 0, `all or none, not ${found}`);
         assert.ok(found <= seen);
         seen = found;
-      } while (removed === undefined);
-      assert.equal(await removal, 1000);
+      };
+      assert.equal(await whileLooking(look, () => backend.removeQueue(name("big"), { recursive: true })), 1000);
       assert.deepEqual(await other.statuses({ under: name("big") }), []);
       await make(backend, "big/7");
       assert.deepEqual(await everyMessage(backend, name("big/7")), []);

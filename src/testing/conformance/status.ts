@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { MAX_SNAPSHOT_QUEUES } from "../../core/limits.ts";
 import { isComplete } from "../../core/message.ts";
 import { section } from "./case.ts";
-import { ack, ackOutcome, bytes, counts, everyMessage, JOBS, make, name, put, refused, take } from "./steps.ts";
+import { ack, ackOutcome, bytes, counts, everyMessage, JOBS, make, name, put, refused, take, turn, whileLooking } from "./steps.ts";
 
 export const statusCases = section("status", [
   {
@@ -79,6 +79,7 @@ export const statusCases = section("status", [
       const consume = async (consumer: number): Promise<void> => {
         const client = clients[consumer % 2] ?? backend;
         while (acked.begun < total) {
+          await turn();
           for (const held of await client.dequeue(JOBS, { limit: 4 })) {
             assert.ok(!seen.has(held.id), "each message is delivered once");
             seen.add(held.id);
@@ -88,23 +89,15 @@ export const statusCases = section("status", [
           }
         }
       };
-      let stop = false;
-      const poll = (async () => {
-        while (!stop) {
-          const surelyMade = made.done;
-          const surelyAcked = acked.done;
-          const { pending, processing } = await poller.status(JOBS);
-          assert.ok(pending >= 0 && processing >= 0);
-          const unacked = pending + processing;
-          assert.ok(unacked >= surelyMade - acked.begun && unacked <= made.begun - surelyAcked, `${surelyMade - acked.begun} <= ${unacked} <= ${made.begun - surelyAcked}`);
-        }
-      })();
-      try {
-        await Promise.all([...[0, 1, 2, 3].map(produce), ...[0, 1, 2, 3, 4, 5, 6, 7].map(consume)]);
-      } finally {
-        stop = true;
-      }
-      await poll;
+      const look = async (): Promise<void> => {
+        const surelyMade = made.done;
+        const surelyAcked = acked.done;
+        const { pending, processing } = await poller.status(JOBS);
+        assert.ok(pending >= 0 && processing >= 0);
+        const unacked = pending + processing;
+        assert.ok(unacked >= surelyMade - acked.begun && unacked <= made.begun - surelyAcked, `${surelyMade - acked.begun} <= ${unacked} <= ${made.begun - surelyAcked}`);
+      };
+      await whileLooking(look, () => Promise.all([...[0, 1, 2, 3].map(produce), ...[0, 1, 2, 3, 4, 5, 6, 7].map(consume)]));
       assert.equal(seen.size, total);
       await counts(poller, JOBS, 0, 0);
       assert.deepEqual(await everyMessage(poller, JOBS), []);
@@ -158,25 +151,19 @@ export const statusCases = section("status", [
       await make(backend, "a", "b");
       const poller = await open();
       await put(backend, name("a"), "work");
-      let stop = false;
-      const poll = (async () => {
-        while (!stop) {
-          for (const selection of [{ queues: ["b", "a"].map(name) }, { queues: ["a", "b"].map(name) }, { under: "" as const }]) {
-            assert.equal(isComplete(await poller.statuses(selection)), false, "work existed throughout");
-          }
+      const look = async (): Promise<void> => {
+        for (const selection of [{ queues: ["b", "a"].map(name) }, { queues: ["a", "b"].map(name) }, { under: "" as const }]) {
+          assert.equal(isComplete(await poller.statuses(selection)), false, "work existed throughout");
         }
-      })();
-      try {
+      };
+      await whileLooking(look, async () => {
         for (let round = 0; round < 100; round += 1) {
           const [from, to] = round % 2 ? [name("b"), name("a")] : [name("a"), name("b")];
           const held = await take(backend, from);
           await backend.enqueue(to, [{ data: held.data }]);
           await ack(backend, from, held);
         }
-      } finally {
-        stop = true;
-      }
-      await poll;
+      });
     },
   },
 ]);

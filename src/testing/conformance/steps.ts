@@ -174,3 +174,31 @@ export async function recoverAll(backend: Backend): Promise<{ recovered: number;
     if (!step.more) return total;
   }
 }
+
+/** Lets everything else run that can run now: a turn of the event loop. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
+ * Looks again and again while work is done, at least once before and once after it, and returns the work's result. Every look is followed by
+ * a turn of the event loop: a store that answers within the turn would otherwise let nobody else work.
+ */
+export async function whileLooking<Result>(look: () => Promise<void>, work: () => Promise<Result>): Promise<Result> {
+  let over = false;
+  const looking = (async () => {
+    do {
+      await look();
+      await turn();
+    } while (!over);
+    await look();
+  })();
+  // Without this a failed look would count as unhandled while the work goes on.
+  looking.catch(() => {});
+  try {
+    return await work();
+  } finally {
+    over = true;
+    await looking;
+  }
+}
