@@ -7,6 +7,7 @@ import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkBatch, checkChangedSettings, checkDequeue, checkExtensions, checkMessages, checkNacks, checkNewSettings, checkPage, checkSelection,
 } from "../../core/request.ts";
+import { nextTurn, TurnCounter } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
 import type { Database } from "./connection.ts";
 import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
@@ -39,6 +40,7 @@ export class SqliteBackend implements Backend {
   readonly #wakeUp: WakeUp;
   readonly #writer: Writer;
   readonly #stopSweep: StopPeriodic;
+  readonly #turns = new TurnCounter(64);
   #session: number | undefined;
   #closing: Promise<void> | undefined;
 
@@ -86,6 +88,7 @@ export class SqliteBackend implements Backend {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#closing !== undefined) throw closedError(`store ${this.#settings.path}`);
       if (this.#writer.failure !== undefined) throw this.#writer.failure;
+      if (this.#turns.isTurnDue()) await nextTurn();
       try {
         return read(this.#context);
       } catch (error) {

@@ -6,7 +6,7 @@ import { makeReceipt } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
 import { buryMessage } from "./dead-letters.ts";
 import { idOf, PROCESSING } from "./place.ts";
-import { recoverQueue } from "./recovery.ts";
+import { recoverForDequeue } from "./recovery.ts";
 import { decodeAnswer, encodeAnswer } from "./request-answer.ts";
 import type { QueueRow, Step } from "./step.ts";
 
@@ -34,7 +34,7 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
       return decodeAnswer(known[2]);
     }
   }
-  recoverQueue(step, queue);
+  recoverForDequeue(step, queue);
   const deliveries: DeliveredMessage[] = [];
   let bytes = 0;
   while (deliveries.length < request.limit && queue.pending > queue.delayed) {

@@ -39,7 +39,7 @@ export function configureQueue(step: Step, name: QueueName, settings: Partial<Qu
 export function removeQueue(step: Step, path: QueueName, recursive: boolean): number {
   step.finish();
   const within = (step.sql.queuesWithin.all(path, path, path) as [number, string, number, number][]).map(([slot, name]) => ({ slot, name }));
-  if (within.length === 0 || (!recursive && within[0]?.name !== path && !within.some(({ name }) => name === path))) throw queueNotFound(path);
+  if (within.length === 0) throw queueNotFound(path);
   const below = within.filter(({ name }) => name !== path && isWithin(name, path));
   if (below.length > 0 && !recursive) {
     throw new QueueFSError("not-empty", `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`);

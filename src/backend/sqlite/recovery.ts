@@ -13,31 +13,29 @@ const SLOTS_PER_LOOK = 200;
 
 type DuePlace = [sequence: number, state: number, deliveryCount: number, chosen: number, reason: string | null];
 
-/**
- * Makes due messages of one queue available, or dead letters of them, in bounded steps until one is available or no more is due.
- *
- * @returns how many deliveries ended, and of these how many messages died
- */
-export function recoverQueue(step: Step, queue: QueueRow): { recovered: number; dead: number; more: boolean } {
+/** Before a dequeue looks: makes due messages of its queue available, in batches, until one is available or no more is due. */
+export function recoverForDequeue(step: Step, queue: QueueRow): void {
+  while (recoverQueue(step, queue, RECOVERY_STEP_ITEMS).taken === RECOVERY_STEP_ITEMS && queue.pending === queue.delayed);
+}
+
+/** Makes due messages of one queue available, or dead letters of them, `limit` at most. `taken` counts them, ended delays included. */
+function recoverQueue(step: Step, queue: QueueRow, limit: number): { taken: number; recovered: number; dead: number } {
+  if (queue.processing === 0 && queue.delayed === 0) return { taken: 0, recovered: 0, dead: 0 };
   let recovered = 0;
   let dead = 0;
-  if (queue.processing === 0 && queue.delayed === 0) return { recovered, dead, more: false };
-  for (;;) {
-    const places = step.sql.duePlaces.all(queue.slot, step.nowMs, RECOVERY_STEP_ITEMS) as DuePlace[];
-    for (const [sequence, state, deliveryCount, chosen, reason] of places) {
-      if (state === DELAYED) {
-        step.sql.giveBack.run(READY, null, null, deliveryCount, reason, queue.slot, sequence);
-        queue.delayed -= 1;
-        queue.ready += 1;
-      } else {
-        recovered += 1;
-        if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
-      }
+  const places = step.sql.duePlaces.all(queue.slot, step.nowMs, limit) as DuePlace[];
+  for (const [sequence, state, deliveryCount, chosen, reason] of places) {
+    if (state === DELAYED) {
+      step.sql.giveBack.run(READY, null, null, deliveryCount, reason, queue.slot, sequence);
+      queue.delayed -= 1;
+      queue.ready += 1;
+    } else {
+      recovered += 1;
+      if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
     }
-    if (places.length > 0) step.touch(queue);
-    if (places.length < RECOVERY_STEP_ITEMS) return { recovered, dead, more: false };
-    if (queue.pending > queue.delayed) return { recovered, dead, more: true };
   }
+  if (places.length > 0) step.touch(queue);
+  return { taken: places.length, recovered, dead };
 }
 
 /** Ends a delivery nobody answered for: pending again, or dead when its deliveries are used up. Answers whether it died. */
@@ -56,24 +54,25 @@ function endDelivery(step: Step, queue: QueueRow, sequence: number, deliveryCoun
 
 /** One bounded step over all queues: due leases and delays first, then deliveries of processes that are gone. */
 export function recoverStep(step: Step, goneSessions: readonly number[]): Recovered {
+  let left = RECOVERY_STEP_ITEMS;
   let recovered = 0;
   let dead = 0;
-  let more = false;
-  for (let slot = 0; recovered < RECOVERY_STEP_ITEMS; ) {
-    const slots = (step.sql.activeSlots.all(slot, SLOTS_PER_LOOK) as [number][]).map(([active]) => active);
-    for (const active of slots) {
+  let slots: [number][];
+  let slot = 0;
+  do {
+    slots = step.sql.activeSlots.all(slot, SLOTS_PER_LOOK) as [number][];
+    for (const [active] of slots) {
+      slot = active;
       const queue = step.queueAtSlot(active);
-      const result = queue === undefined ? { recovered: 0, dead: 0, more: false } : recoverQueue(step, queue);
+      if (queue === undefined || left === 0) continue;
+      const result = recoverQueue(step, queue, left);
+      left -= result.taken;
       recovered += result.recovered;
       dead += result.dead;
-      more ||= result.more;
     }
-    if (slots.length < SLOTS_PER_LOOK) break;
-    slot = slots.at(-1) as number;
-  }
-  more ||= recovered >= RECOVERY_STEP_ITEMS;
-  const gone = recoverGone(step, goneSessions);
-  return { recovered: recovered + gone.recovered, dead: dead + gone.dead, more: more || gone.more };
+  } while (slots.length === SLOTS_PER_LOOK && left > 0);
+  const gone = recoverGone(step, goneSessions, left);
+  return { recovered: recovered + gone.recovered, dead: dead + gone.dead, more: left === 0 || gone.more };
 }
 
 /** Sessions whose process provably no longer exists. */
@@ -83,11 +82,12 @@ export function findGoneSessions({ sql }: StoreContext): number[] {
     .map(([number]) => number);
 }
 
-function recoverGone(step: Step, goneSessions: readonly number[]): Recovered {
+function recoverGone(step: Step, goneSessions: readonly number[], limit: number): Recovered {
   let recovered = 0;
   let dead = 0;
   for (const number of goneSessions) {
-    const places = step.sql.placesOfSession.all(number, RECOVERY_STEP_ITEMS) as [number, ...DuePlace][];
+    const left = limit - recovered;
+    const places = step.sql.placesOfSession.all(number, left) as [number, ...DuePlace][];
     for (const [slot, sequence, state, deliveryCount, chosen, reason] of places) {
       const queue = step.queueAtSlot(slot);
       if (queue === undefined || state !== PROCESSING) {
@@ -99,7 +99,7 @@ function recoverGone(step: Step, goneSessions: readonly number[]): Recovered {
       if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
       step.touch(queue);
     }
-    if (places.length === RECOVERY_STEP_ITEMS) return { recovered, dead, more: true };
+    if (places.length === left) return { recovered, dead, more: true };
     step.sql.deleteSession.run(number);
   }
   return { recovered, dead, more: false };

@@ -6,6 +6,7 @@
 import { backoffMs } from "../../core/backoff.ts";
 import { closedError, isQueueFSError, QueueFSError } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
+import { TurnCounter } from "../../core/turn.ts";
 import type { Database } from "./connection.ts";
 import type { SqliteSettings } from "./options.ts";
 import { isBusy, isCorrupt, isFull, translate } from "./sqlite-error.ts";
@@ -47,6 +48,7 @@ export class Writer {
   #closed = false;
   #failure: QueueFSError | undefined;
   #whenIdle: (() => void)[] = [];
+  readonly #turns = new TurnCounter(16);
 
   constructor(database: Database, context: StoreContext, settings: SqliteSettings, hooks: WriterHooks) {
     this.#database = database;
@@ -73,7 +75,10 @@ export class Writer {
       }
       this.#waiting.push({ operation, bytes, resolve: resolve as (value: unknown) => void, reject });
       // After the microtasks of this turn: all callers that one answer woke have made their next call by then.
-      if (!this.#scheduled) this.#schedule(() => process.nextTick(() => this.#flush()));
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      if (this.#turns.isTurnDue()) setImmediate(() => this.#flush());
+      else process.nextTick(() => this.#flush());
     });
   }
 
@@ -86,11 +91,6 @@ export class Writer {
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#scheduled) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-  }
-
-  #schedule(start: () => void): void {
-    this.#scheduled = true;
-    start();
   }
 
   #flush(): void {

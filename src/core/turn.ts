@@ -1,0 +1,28 @@
+/** Letting the event loop turn: a program that awaits answers in a loop must not keep timers and sockets from being served. */
+
+/**
+ * Counts steps that answer without the event loop turning. Promises and `process.nextTick` both run before any timer or socket, so a
+ * caller who awaits one such answer after the other would starve them; every so many steps the answer waits for a turn.
+ */
+export class TurnCounter {
+  readonly #stepsPerTurn: number;
+  #steps = 0;
+
+  /** @param stepsPerTurn steps after which a turn is due: few enough to keep timers punctual, many enough to cost nothing */
+  constructor(stepsPerTurn: number) {
+    this.#stepsPerTurn = stepsPerTurn;
+  }
+
+  /** Counts a step; answers whether it has to wait for a turn of the event loop. */
+  isTurnDue(): boolean {
+    this.#steps += 1;
+    if (this.#steps < this.#stepsPerTurn) return false;
+    this.#steps = 0;
+    return true;
+  }
+}
+
+/** Resolves after the event loop has turned once. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
