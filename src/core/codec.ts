@@ -39,9 +39,6 @@ export type ShownMessage = Message & {
 };
 
 const encoder = new TextEncoder();
-// ignoreBOM keeps a byte order mark in the text: without it three bytes of the message would vanish.
-const STRICT = { fatal: true, ignoreBOM: true } as const;
-const decoder = new TextDecoder("utf-8", STRICT);
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
 /** Larger data is turned into JSON piece by piece, so that no string grows beyond what an engine can hold. A multiple of 3, for base64. */
 const PIECE_BYTES = 3 * 256 * 1024;
@@ -50,24 +47,19 @@ const LAST_TIMESTAMP_MS = 253_402_300_799_999;
 
 /** The text of `bytes`, a byte order mark included, or `undefined` when they are not valid UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return undefined;
-  }
+  // Several times faster than a TextDecoder that is told to be strict, which also throws where others answer. What is not valid
+  // becomes U+FFFD, and then the text does not lead back to the bytes.
+  const buffer = view(bytes);
+  const text = buffer.toString("utf8");
+  return text.includes("\ufffd") && !buffer.equals(Buffer.from(text, "utf8")) ? undefined : text;
 }
 
 /** Whether `bytes` are valid UTF-8. */
 export function isUtf8(bytes: Uint8Array): boolean {
-  if (bytes.byteLength <= PIECE_BYTES) return decodeUtf8(bytes) !== undefined;
-  try {
-    for (const _text of textPieces(bytes)) {
-      // Only whether it decodes is asked.
-    }
-    return true;
-  } catch {
-    return false;
+  for (const text of textPieces(bytes)) {
+    if (text === undefined) return false;
   }
+  return true;
 }
 
 /** An instant as RFC 3339 in UTC with milliseconds. Instants that it cannot name become the nearest that it can. */
@@ -97,7 +89,7 @@ export function* messageJsonChunks(message: ShownMessage): Generator<Uint8Array>
   const isText = isUtf8(data);
   yield encoder.encode(`{"id":${JSON.stringify(message.id)},"data":"`);
   if (isText) {
-    for (const text of textPieces(data)) yield encoder.encode(JSON.stringify(text).slice(1, -1));
+    for (const text of textPieces(data)) yield encoder.encode(JSON.stringify(text ?? "").slice(1, -1));
   } else {
     for (let start = 0; start < data.byteLength; start += PIECE_BYTES)
       yield encoder.encode(toBase64(data.subarray(start, start + PIECE_BYTES)));
@@ -146,15 +138,23 @@ function describeRest(message: ShownMessage, isText: boolean): Omit<MessageJson,
 }
 
 function toBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  return view(bytes).toString("base64");
 }
 
-/** The text of `bytes` in pieces that end between characters. @throws TypeError when they are not valid UTF-8 */
-function* textPieces(bytes: Uint8Array): Generator<string> {
-  // A decoder of its own: between two pieces it holds the start of a character.
-  const pieces = new TextDecoder("utf-8", STRICT);
-  for (let start = 0; start < bytes.byteLength; start += PIECE_BYTES) {
-    yield pieces.decode(bytes.subarray(start, start + PIECE_BYTES), { stream: true });
+function view(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** The text of `bytes` in pieces that end between characters; `undefined` for a piece that is not valid, which there is if they are not. */
+function* textPieces(bytes: Uint8Array): Generator<string | undefined> {
+  for (let start = 0, end = 0; start < bytes.byteLength; start = end) {
+    end = Math.min(start + PIECE_BYTES, bytes.byteLength);
+    // Back to where a character begins, which is no continuation byte (10xxxxxx); farther than 3 bytes it is not UTF-8 anyway.
+    for (let back = 0; back < 3 && isContinuation(bytes[end]); back += 1) end -= 1;
+    yield decodeUtf8(bytes.subarray(start, end));
   }
-  yield pieces.decode();
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
 }

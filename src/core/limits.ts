@@ -47,3 +47,13 @@ export const MAX_REMEMBER_MS = 7 * 24 * 3600 * 1000;
 export const DEFAULT_SWEEP_INTERVAL_MS = 1_000;
 /** Messages that one recovery step moves at most: bounds how long a step holds the store. */
 export const RECOVERY_STEP_ITEMS = 500;
+/** Bytes of a text that control files other than `enqueue` take: 64 KiB, far beyond any receipt and enough for hundreds of ids. */
+export const MAX_CONTROL_TEXT_BYTES = 64 * 1024;
+/** Bytes of a listing (`messages`, `.dead`) that may be read as a whole, into one array: 1 GiB. An open handle reads more, in parts. */
+export const MAX_WHOLE_LISTING_BYTES = 1024 * 1024 * 1024;
+/** Bytes behind the furthest read that an open listing keeps, for programs that step back a little: 1 MiB. */
+export const LISTING_KEEP_BYTES = 1024 * 1024;
+/** How often a waiter looks although nothing woke it, in milliseconds: the safety net under the hints of the store. */
+export const DEFAULT_WAIT_POLL_MS = 1_000;
+/** Shortest time between the starts of two looks of one waiter, in milliseconds: a storm of changes costs 100 reads a second at most. */
+export const WAIT_GAP_MS = 10;

@@ -1,11 +1,7 @@
 /** What a control file gives, read by offset although it is made piece by piece. */
 
 import { QueueFSError } from "../core/errors.ts";
-
-/** Bytes behind the furthest read that a growing listing keeps, for programs that step back a little: 1 MiB. */
-export const LISTING_KEEP_BYTES = 1024 * 1024;
-/** Bytes of a listing that may be read as a whole, into one array: 1 GiB. */
-export const MAX_WHOLE_LISTING_BYTES = 1024 * 1024 * 1024;
+import { LISTING_KEEP_BYTES, MAX_WHOLE_LISTING_BYTES } from "../core/limits.ts";
 
 /**
  * The content of one open file. It is drawn from its source as far as reads ask, in order, by one read at a time. A listing forgets what

@@ -18,8 +18,8 @@ export interface ControlCall {
 
 /** One read of a control file. */
 export interface ReadCall extends ControlCall {
-  /** Ends a read that waits. */
-  readonly signal: AbortSignal;
+  /** A signal that is aborted when the file is closed, for a content that waits. To be asked for at once, not after an await. */
+  readonly whenEnded: () => AbortSignal;
   readonly requestId?: string;
 }
 
@@ -61,8 +61,8 @@ export async function readStatus({ backend, queue }: ReadCall): Promise<Loaded> 
 }
 
 /** `.wait`: the snapshot that said "complete". */
-export async function readWait({ backend, queue, signal }: ReadCall): Promise<Loaded> {
-  const [status] = await waitComplete(backend, { queues: [queue] }, { signal });
+export async function readWait({ backend, queue, whenEnded }: ReadCall): Promise<Loaded> {
+  const [status] = await waitComplete(backend, { queues: [queue] }, { signal: whenEnded() });
   return whole(statusJson(status ?? { pending: 0, processing: 0 }));
 }
 

@@ -2,13 +2,10 @@
 
 import { decodeUtf8 } from "../core/codec.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
-import { MAX_BATCH_ITEMS, MAX_DELAY_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
+import { MAX_BATCH_ITEMS, MAX_CONTROL_TEXT_BYTES, MAX_DELAY_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
 import { type MessageId, parseChosenMessageId, parseMessageId, parseReceipt } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
 import type { ControlCall } from "./control-reads.ts";
-
-/** Bytes of a text that control files other than `enqueue` take: 64 KiB, far beyond any receipt, and enough for hundreds of ids. */
-export const MAX_CONTROL_TEXT_BYTES = 64 * 1024;
 
 /** One write to a control file. */
 export interface WriteCall extends ControlCall {

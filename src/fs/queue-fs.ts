@@ -134,7 +134,6 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     const writing =
       mode === "read" ? undefined : new WriteSide(file.file, writeHandler(file.file, file.shown), this.#writeCall(file, id), eager);
     await this.#backend.status(file.name);
-    this.#checkOpen();
     return this.#opened(file, reading, writing);
   }
 
@@ -263,6 +262,8 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
   }
 
   #opened(file: ControlPath, reading: ReadSide | undefined, writing: WriteSide | undefined): OpenFile {
+    // The face may have been closed since the path was looked up; a file registered now would be ended by nobody.
+    this.#checkOpen();
     const opened = new OpenFile(file.shown, reading, writing, (ended) => this.#files.delete(ended));
     this.#files.add(opened);
     return opened;

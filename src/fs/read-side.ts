@@ -6,13 +6,16 @@ import { unlessAborted } from "./abort.ts";
 import type { ControlCall, Loaded, ReadHandler } from "./control-reads.ts";
 import type { HandleRead } from "./port.ts";
 
+const FILE = "this open file";
 const MAX_READ_BYTES = 2 ** 31 - 1;
 
 /** Makes the content at the first read, keeps it, and gives back what it claimed when no byte was read. */
 export class ReadSide {
   readonly #handler: ReadHandler;
   readonly #call: ControlCall & { readonly requestId?: string };
-  readonly #ending = new AbortController();
+  #ended = false;
+  /** Made only for a content that waits: an abort costs more than all else of a short read. */
+  #waiting: AbortController | undefined;
   #loading: Promise<Loaded> | undefined;
   #position = 0;
   #given = false;
@@ -51,7 +54,8 @@ export class ReadSide {
 
   /** Ends the side; what was claimed is released when no byte was given, or in any case with `discard`. Resolves when that is done. */
   async end(discard: boolean): Promise<void> {
-    this.#ending.abort(closedError("this open file"));
+    this.#ended = true;
+    this.#waiting?.abort(closedError(FILE));
     if (this.#loading === undefined) return;
     let loaded: Loaded;
     try {
@@ -70,11 +74,17 @@ export class ReadSide {
 
   #load(): Promise<Loaded> {
     // What the first read met stays, a failure too: a claim whose outcome is unknown must not be followed by a second one.
-    this.#loading ??= this.#handler({ ...this.#call, signal: this.#ending.signal });
+    this.#loading ??= this.#handler({
+      ...this.#call,
+      whenEnded: () => {
+        this.#waiting ??= new AbortController();
+        return this.#waiting.signal;
+      },
+    });
     return this.#loading;
   }
 
   #checkOpen(): void {
-    if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
+    if (this.#ended) throw closedError(FILE);
   }
 }

@@ -10,8 +10,9 @@ export class StagedBytes {
     return this.#length;
   }
 
-  /** Puts `data` at `offset`; a gap before it is filled with zeros. */
+  /** Puts `data` at `offset`; a gap before it is filled with zeros. No data leave no gap either. */
   put(data: Uint8Array, offset: number): void {
+    if (data.byteLength === 0) return;
     const end = offset + data.byteLength;
     this.#reserve(end);
     this.#buffer.set(data, offset);

@@ -2,8 +2,9 @@
 
 import type { ControlFileName } from "../core/control-files.ts";
 import { QueueFSError } from "../core/errors.ts";
+import { MAX_CONTROL_TEXT_BYTES } from "../core/limits.ts";
 import { checkInteger } from "../core/options.ts";
-import { checkBytes, controlTextTooLong, MAX_CONTROL_TEXT_BYTES, type WriteCall, type WriteHandler } from "./control-writes.ts";
+import { checkBytes, controlTextTooLong, type WriteCall, type WriteHandler } from "./control-writes.ts";
 import type { WriteAnswer } from "./port.ts";
 import { StagedBytes } from "./staged-bytes.ts";
 

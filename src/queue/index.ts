@@ -2,10 +2,8 @@
 
 export {
   type Completion,
-  DEFAULT_WAIT_POLL_MS,
   isAllComplete,
   judgeComplete,
-  WAIT_GAP_MS,
   type WaitedBackend,
   type WaitOptions,
   WaitTimeoutError,

@@ -3,14 +3,10 @@
 import type { Backend } from "../backend/contract.ts";
 import { type Clock, systemClock, type Timer } from "../core/clock.ts";
 import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
+import { DEFAULT_WAIT_POLL_MS, WAIT_GAP_MS } from "../core/limits.ts";
 import { isComplete, type Mark, type QueueSelection, type QueueStatus } from "../core/message.ts";
 import { isWithin, type QueueName } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
-
-/** How often a waiter looks although nothing woke it, in milliseconds: the safety net under the hints of the store. */
-export const DEFAULT_WAIT_POLL_MS = 1_000;
-/** The shortest time between the starts of two looks of one waiter, in milliseconds: a storm of changes costs 100 reads a second at most. */
-export const WAIT_GAP_MS = 10;
 
 /** Options of {@link waitComplete}. */
 export interface WaitOptions {
