@@ -1,12 +1,17 @@
 /** queuefs/testing: the conformance suite as data, a model of a store, a clock moved by hand, randomness from a seed. */
 
-export { CAPABILITIES } from "./conformance/case.ts";
 export type {
-  Capability, CaseOptions, ConformanceCase, ConformanceContext, ConformanceHarness, ConformanceStore,
+  Capability,
+  CaseOptions,
+  ConformanceCase,
+  ConformanceContext,
+  ConformanceHarness,
+  ConformanceStore,
 } from "./conformance/case.ts";
+export { CAPABILITIES } from "./conformance/case.ts";
 export { CONFORMANCE_CASES } from "./conformance/index.ts";
-export { assertSound, caseTitle, isSkipped, registerConformance, runCase, skippedTitles } from "./conformance/run.ts";
 export type { TestRunner } from "./conformance/run.ts";
-export { ManualClock } from "./manual-clock.ts";
+export { assertSound, caseTitle, isSkipped, registerConformance, runCase, skippedTitles } from "./conformance/run.ts";
 export type { ManualClockStart } from "./manual-clock.ts";
+export { ManualClock } from "./manual-clock.ts";
 export { SeededRandom } from "./seeded-random.ts";

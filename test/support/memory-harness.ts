@@ -15,11 +15,16 @@ export const memoryHarness: ConformanceHarness = {
     const store = new MemoryStore(random);
     const errors: unknown[] = [];
     return {
-      open: (options) => openMemory({ store, clock, random, sweepIntervalMs: 3_600_000, onError: (error) => void errors.push(error), ...options }),
+      open: (options) =>
+        openMemory({ store, clock, random, sweepIntervalMs: 3_600_000, onError: (error) => void errors.push(error), ...options }),
       passTime: (ms) => clock.advanceAndSettle(ms),
       stepWall: (ms) => clock.stepWall(ms),
       async destroy() {
-        assert.deepEqual(errors.filter((error) => !String(error).includes("on purpose")), [], "no error in the background");
+        assert.deepEqual(
+          errors.filter((error) => !String(error).includes("on purpose")),
+          [],
+          "no error in the background",
+        );
         assert.equal(clock.timerCount, 0, "closed clients leave no timer");
       },
     };

@@ -19,14 +19,26 @@ export function sqliteHarness(durability: "full" | "normal"): ConformanceHarness
       const random = new SeededRandom(1);
       const errors: unknown[] = [];
       return {
-        open: (options) => openSqlite({
-          path: join(folder, "queue.db"), durability, clock, random, bootId: "conformance", sweepIntervalMs: 3_600_000, onError: (error) => void errors.push(error), ...options,
-        }),
+        open: (options) =>
+          openSqlite({
+            path: join(folder, "queue.db"),
+            durability,
+            clock,
+            random,
+            bootId: "conformance",
+            sweepIntervalMs: 3_600_000,
+            onError: (error) => void errors.push(error),
+            ...options,
+          }),
         passTime: (ms) => clock.advanceAndSettle(ms),
         stepWall: (ms) => clock.stepWall(ms),
         async destroy() {
           await rm(folder, { recursive: true });
-          assert.deepEqual(errors.filter((error) => !String(error).includes("on purpose")), [], "no error in the background");
+          assert.deepEqual(
+            errors.filter((error) => !String(error).includes("on purpose")),
+            [],
+            "no error in the background",
+          );
           assert.equal(clock.timerCount, 0, "closed clients leave no timer");
         },
       };

@@ -11,7 +11,10 @@ export const boundCases = section("bounds", [
     async run({ backend }) {
       await make(backend, JOBS);
       assert.equal(backend.description.maxMessageBytes, DEFAULT_MAX_MESSAGE_BYTES);
-      const message = await refused(() => backend.enqueue(JOBS, [{ data: new Uint8Array(DEFAULT_MAX_MESSAGE_BYTES + 1) }]), "message-too-large");
+      const message = await refused(
+        () => backend.enqueue(JOBS, [{ data: new Uint8Array(DEFAULT_MAX_MESSAGE_BYTES + 1) }]),
+        "message-too-large",
+      );
       assert.match(message, /67108865.*67108864/);
       await counts(backend, JOBS, 0, 0);
     },
@@ -25,7 +28,10 @@ export const boundCases = section("bounds", [
       await backend.enqueue(JOBS, [{ data: new Uint8Array(500) }, { data: new Uint8Array(500) }]);
       await refused(() => backend.enqueue(JOBS, [{ data: bytes("small") }, { data: new Uint8Array(1001) }]), "message-too-large");
       await refused(() => backend.enqueue(JOBS, [{ data: new Uint8Array(500) }, { data: new Uint8Array(501) }]), "message-too-large");
-      assert.deepEqual((await everyMessage(backend, JOBS)).map((one) => one.data.byteLength), [1000, 500, 500]);
+      assert.deepEqual(
+        (await everyMessage(backend, JOBS)).map((one) => one.data.byteLength),
+        [1000, 500, 500],
+      );
     },
   },
   {

@@ -2,7 +2,25 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { ackOutcome, assertStale, bytes, content, counts, empty, everyDeadLetter, everyMessage, fingerprint, JOBS, make, name, put, recoverAll, take, takeTexts, whileLooking } from "./steps.ts";
+import {
+  ackOutcome,
+  assertStale,
+  bytes,
+  content,
+  counts,
+  empty,
+  everyDeadLetter,
+  everyMessage,
+  fingerprint,
+  JOBS,
+  make,
+  name,
+  put,
+  recoverAll,
+  take,
+  takeTexts,
+  whileLooking,
+} from "./steps.ts";
 
 export const clearingCases = section("clearing", [
   {
@@ -35,7 +53,13 @@ export const clearingCases = section("clearing", [
       await put(backend, JOBS, "4", "5", "6");
       const fresh = await backend.dequeue(JOBS, { limit: 2 });
       for (const one of held) await assertStale(backend, JOBS, one.receipt);
-      assert.deepEqual(await backend.ackById(JOBS, held.map((one) => one.id)), ["not-in-processing", "not-in-processing"]);
+      assert.deepEqual(
+        await backend.ackById(
+          JOBS,
+          held.map((one) => one.id),
+        ),
+        ["not-in-processing", "not-in-processing"],
+      );
       await counts(backend, JOBS, 1, 2);
       await passTime(spanMs);
       assert.deepEqual(await recoverAll(backend), { recovered: 0, dead: 0 });
@@ -52,7 +76,10 @@ export const clearingCases = section("clearing", [
       const held = await take(backend, JOBS);
       await backend.nack(JOBS, [{ receipt: held.receipt, giveUp: true, reason: "no" }]);
       assert.deepEqual(await backend.clear(JOBS), { pending: 1, processing: 0 });
-      assert.deepEqual((await everyDeadLetter(backend, JOBS)).map((one) => [one.id, content(one), one.reason]), [[held.id, "dead", "no"]]);
+      assert.deepEqual(
+        (await everyDeadLetter(backend, JOBS)).map((one) => [one.id, content(one), one.reason]),
+        [[held.id, "dead", "no"]],
+      );
       await put(backend, JOBS, "new");
       assert.deepEqual(await backend.redrive(JOBS, [held.id]), ["redriven"]);
       assert.deepEqual((await everyMessage(backend, JOBS)).map(content), ["dead", "new"]);
@@ -103,7 +130,10 @@ export const clearingCases = section("clearing", [
       const held = await backend.dequeue(JOBS, { limit: 1000 });
       const look = async (): Promise<void> => {
         const { pending, processing } = await other.status(JOBS);
-        assert.ok((pending === 19_000 && processing === 1000) || (pending === 0 && processing === 0), `all or none, not (${pending}, ${processing})`);
+        assert.ok(
+          (pending === 19_000 && processing === 1000) || (pending === 0 && processing === 0),
+          `all or none, not (${pending}, ${processing})`,
+        );
       };
       assert.deepEqual(await whileLooking(look, () => backend.clear(JOBS)), { pending: 19_000, processing: 1000 });
       await put(backend, JOBS, "kept");

@@ -76,7 +76,9 @@ export const closingCases = section("opening and closing", [
     async run({ backend, open }) {
       await make(backend, JOBS);
       const other = await open();
-      const calls = Array.from({ length: 50 }, (_, index) => other.enqueue(JOBS, [{ data: bytes(`${index}a`) }, { data: bytes(`${index}b`) }]));
+      const calls = Array.from({ length: 50 }, (_, index) =>
+        other.enqueue(JOBS, [{ data: bytes(`${index}a`) }, { data: bytes(`${index}b`) }]),
+      );
       const taking = other.dequeue(JOBS, { limit: 4 });
       await other.close();
       await Promise.all([...calls, taking]);

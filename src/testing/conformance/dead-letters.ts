@@ -2,7 +2,26 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { ack, assertStale, comparable, content, counts, empty, everyDeadLetter, everyMessage, fingerprint, id, JOBS, make, name, put, recoverAll, take, takeTexts, withId } from "./steps.ts";
+import {
+  ack,
+  assertStale,
+  comparable,
+  content,
+  counts,
+  empty,
+  everyDeadLetter,
+  everyMessage,
+  fingerprint,
+  id,
+  JOBS,
+  make,
+  name,
+  put,
+  recoverAll,
+  take,
+  takeTexts,
+  withId,
+} from "./steps.ts";
 
 export const deadLetterCases = section("dead letters", [
   {
@@ -17,7 +36,10 @@ export const deadLetterCases = section("dead letters", [
       assert.deepEqual(more, []);
       assert.ok(dead);
       assert.deepEqual(Object.keys(dead).toSorted(), ["data", "deliveryCount", "diedAtMs", "enqueuedAtMs", "id", "reason"]);
-      assert.deepEqual([dead.id, content(dead), dead.reason, dead.deliveryCount, dead.enqueuedAtMs], [held.id, "a", "no use", 1, held.enqueuedAtMs]);
+      assert.deepEqual(
+        [dead.id, content(dead), dead.reason, dead.deliveryCount, dead.enqueuedAtMs],
+        [held.id, "a", "no use", 1, held.enqueuedAtMs],
+      );
       assert.ok(dead.diedAtMs >= dead.enqueuedAtMs);
       await assertStale(backend, JOBS, held.receipt);
       assert.deepEqual(await takeTexts(backend, JOBS), ["b"]);
@@ -34,7 +56,9 @@ export const deadLetterCases = section("dead letters", [
         const [held] = await backend.dequeue(JOBS);
         if (held === undefined) break;
         if (content(held) === "poison") {
-          ends.push(`${held.deliveryCount} ${(await backend.nack(JOBS, [{ receipt: held.receipt, reason: `failure ${held.deliveryCount}` }]))[0]}`);
+          ends.push(
+            `${held.deliveryCount} ${(await backend.nack(JOBS, [{ receipt: held.receipt, reason: `failure ${held.deliveryCount}` }]))[0]}`,
+          );
         } else {
           await ack(backend, JOBS, held);
           good += 1;
@@ -43,7 +67,10 @@ export const deadLetterCases = section("dead letters", [
       assert.deepEqual(ends, ["1 pending", "2 pending", "3 dead"]);
       assert.equal(good, 10);
       await counts(backend, JOBS, 0, 0);
-      assert.deepEqual((await everyDeadLetter(backend, JOBS)).map((one) => [content(one), one.deliveryCount, one.reason]), [["poison", 3, "failure 3"]]);
+      assert.deepEqual(
+        (await everyDeadLetter(backend, JOBS)).map((one) => [content(one), one.deliveryCount, one.reason]),
+        [["poison", 3, "failure 3"]],
+      );
     },
   },
   {
@@ -55,13 +82,22 @@ export const deadLetterCases = section("dead letters", [
       await backend.nack(JOBS, [{ receipt: explained?.receipt as never, reason: "it hurts" }]);
       await passTime(spanMs);
       assert.deepEqual(await recoverAll(backend), { recovered: 1, dead: 0 });
-      assert.deepEqual((await backend.dequeue(JOBS, { limit: 2, leaseMs: spanMs })).map((one) => one.deliveryCount), [2, 2]);
+      assert.deepEqual(
+        (await backend.dequeue(JOBS, { limit: 2, leaseMs: spanMs })).map((one) => one.deliveryCount),
+        [2, 2],
+      );
       await passTime(spanMs);
       await counts(backend, JOBS, 0, 2);
       assert.deepEqual(await recoverAll(backend), { recovered: 2, dead: 2 });
       await counts(backend, JOBS, 0, 0);
       const dead = (await everyDeadLetter(backend, JOBS)).toSorted((left, right) => (content(left) < content(right) ? -1 : 1));
-      assert.deepEqual(dead.map((one) => [content(one), one.deliveryCount]), [["explained", 2], ["silent", 2]]);
+      assert.deepEqual(
+        dead.map((one) => [content(one), one.deliveryCount]),
+        [
+          ["explained", 2],
+          ["silent", 2],
+        ],
+      );
       assert.equal(dead[0]?.reason, "it hurts");
       assert.match(dead[1]?.reason ?? "", /deliveries used up/);
     },
@@ -96,7 +132,8 @@ export const deadLetterCases = section("dead letters", [
     async run({ backend }) {
       await backend.createQueue(JOBS, { maxDeliveries: 2 });
       await put(backend, JOBS, "a");
-      for (let time = 0; time < 5; time += 1) assert.deepEqual(await backend.release(JOBS, [(await take(backend, JOBS)).receipt]), ["released"]);
+      for (let time = 0; time < 5; time += 1)
+        assert.deepEqual(await backend.release(JOBS, [(await take(backend, JOBS)).receipt]), ["released"]);
       await backend.configureQueue(JOBS, { maxDeliveries: 0 });
       for (let time = 1; time <= 30; time += 1) {
         const held = await take(backend, JOBS);
@@ -111,7 +148,8 @@ export const deadLetterCases = section("dead letters", [
     async run({ backend }) {
       await make(backend, JOBS);
       await put(backend, JOBS, "a");
-      const nack = async (): Promise<string | undefined> => (await backend.nack(JOBS, [{ receipt: (await take(backend, JOBS)).receipt, reason: "again" }]))[0];
+      const nack = async (): Promise<string | undefined> =>
+        (await backend.nack(JOBS, [{ receipt: (await take(backend, JOBS)).receipt, reason: "again" }]))[0];
       for (let time = 1; time < 20; time += 1) assert.equal(await nack(), "pending", `delivery ${time}`);
       await backend.configureQueue(JOBS, { maxDeliveries: 22 });
       assert.equal(await nack(), "pending");
@@ -138,12 +176,19 @@ export const deadLetterCases = section("dead letters", [
       await make(backend, JOBS);
       await put(backend, JOBS, ...Array.from({ length: 30 }, (_, index) => String(index)));
       const held = await backend.dequeue(JOBS, { limit: 30 });
-      const order = held.toSorted((left, right) => (content(left).at(-1) ?? "").localeCompare(content(right).at(-1) ?? "") || content(left).length - content(right).length);
+      const order = held.toSorted(
+        (left, right) =>
+          (content(left).at(-1) ?? "").localeCompare(content(right).at(-1) ?? "") || content(left).length - content(right).length,
+      );
       for (const one of order) await backend.nack(JOBS, [{ receipt: one.receipt, giveUp: true }]);
-      for (const limit of [1, 7, 30, 31]) assert.deepEqual((await everyDeadLetter(backend, JOBS, limit)).map(content), order.map(content), `pages of ${limit}`);
+      for (const limit of [1, 7, 30, 31])
+        assert.deepEqual((await everyDeadLetter(backend, JOBS, limit)).map(content), order.map(content), `pages of ${limit}`);
       const page = await backend.deadLetters(JOBS, { limit: 10 });
       await backend.drop(JOBS, [order[4]?.id as never, order[12]?.id as never]);
-      assert.deepEqual((await backend.deadLetters(JOBS, { limit: 3, after: page.next as string })).items.map(content), [10, 11, 13].map((index) => content(order[index] as never)));
+      assert.deepEqual(
+        (await backend.deadLetters(JOBS, { limit: 3, after: page.next as string })).items.map(content),
+        [10, 11, 13].map((index) => content(order[index] as never)),
+      );
     },
   },
   {
@@ -152,13 +197,31 @@ export const deadLetterCases = section("dead letters", [
       await backend.createQueue(JOBS, { maxDeliveries: 1 });
       await backend.enqueue(JOBS, [withId("one", "1"), withId("two", "2"), withId("three", "3"), withId("four", "4")]);
       const held = await backend.dequeue(JOBS, { limit: 3 });
-      await backend.nack(JOBS, held.map((one) => ({ receipt: one.receipt, reason: "no" })));
+      await backend.nack(
+        JOBS,
+        held.map((one) => ({ receipt: one.receipt, reason: "no" })),
+      );
       await put(backend, JOBS, "5");
-      assert.deepEqual(await backend.redrive(JOBS, ["three", "unknown", "one", "four", "one"].map(id)), ["redriven", "not-found", "redriven", "not-found", "not-found"]);
-      assert.deepEqual((await everyDeadLetter(backend, JOBS)).map((one) => one.id), ["two"]);
-      assert.deepEqual((await everyMessage(backend, JOBS)).map((one) => [one.id, content(one), one.deliveryCount, one.state]), [
-        ["one", "1", 0, "pending"], ["three", "3", 0, "pending"], ["four", "4", 0, "pending"], [(await everyMessage(backend, JOBS))[3]?.id, "5", 0, "pending"],
+      assert.deepEqual(await backend.redrive(JOBS, ["three", "unknown", "one", "four", "one"].map(id)), [
+        "redriven",
+        "not-found",
+        "redriven",
+        "not-found",
+        "not-found",
       ]);
+      assert.deepEqual(
+        (await everyDeadLetter(backend, JOBS)).map((one) => one.id),
+        ["two"],
+      );
+      assert.deepEqual(
+        (await everyMessage(backend, JOBS)).map((one) => [one.id, content(one), one.deliveryCount, one.state]),
+        [
+          ["one", "1", 0, "pending"],
+          ["three", "3", 0, "pending"],
+          ["four", "4", 0, "pending"],
+          [(await everyMessage(backend, JOBS))[3]?.id, "5", 0, "pending"],
+        ],
+      );
       const again = await take(backend, JOBS);
       assert.deepEqual([again.id, again.deliveryCount, again.enqueuedAtMs], ["one", 1, held[0]?.enqueuedAtMs]);
       await assertStale(backend, JOBS, held[0]?.receipt as never);
@@ -175,7 +238,10 @@ export const deadLetterCases = section("dead letters", [
         const held = await take(backend, JOBS);
         assert.equal(held.deliveryCount, 1);
         await backend.nack(JOBS, [{ receipt: held.receipt, giveUp: true, reason }]);
-        assert.deepEqual((await everyDeadLetter(backend, JOBS)).map((one) => [one.id, one.reason]), [[held.id, reason]]);
+        assert.deepEqual(
+          (await everyDeadLetter(backend, JOBS)).map((one) => [one.id, one.reason]),
+          [[held.id, reason]],
+        );
         await backend.redrive(JOBS, [held.id]);
       }
     },
@@ -186,12 +252,18 @@ export const deadLetterCases = section("dead letters", [
       await make(backend, JOBS);
       await put(backend, JOBS, "1", "2");
       const held = await backend.dequeue(JOBS, { limit: 2 });
-      await backend.nack(JOBS, held.map((one) => ({ receipt: one.receipt, giveUp: true })));
+      await backend.nack(
+        JOBS,
+        held.map((one) => ({ receipt: one.receipt, giveUp: true })),
+      );
       const [first, second] = held.map((one) => one.id);
       assert.ok(first && second);
       assert.deepEqual(await backend.drop(JOBS, [first, id("unknown"), first]), ["dropped", "not-found", "not-found"]);
       assert.deepEqual(await backend.redrive(JOBS, [first]), ["not-found"]);
-      assert.deepEqual((await everyDeadLetter(backend, JOBS)).map((one) => one.id), [second]);
+      assert.deepEqual(
+        (await everyDeadLetter(backend, JOBS)).map((one) => one.id),
+        [second],
+      );
       await empty(backend, JOBS);
     },
   },
@@ -205,8 +277,14 @@ export const deadLetterCases = section("dead letters", [
       await backend.nack(name("other"), [{ receipt: (await take(backend, name("other"))).receipt, giveUp: true }]);
       const before = [await fingerprint(backend, JOBS), await fingerprint(backend, name("other"))];
       const ids = ["held", "waiting", "elsewhere", "m-1-1-1"] as never[];
-      assert.deepEqual(await backend.redrive(JOBS, ids), ids.map(() => "not-found"));
-      assert.deepEqual(await backend.drop(JOBS, ids), ids.map(() => "not-found"));
+      assert.deepEqual(
+        await backend.redrive(JOBS, ids),
+        ids.map(() => "not-found"),
+      );
+      assert.deepEqual(
+        await backend.drop(JOBS, ids),
+        ids.map(() => "not-found"),
+      );
       assert.deepEqual([await fingerprint(backend, JOBS), await fingerprint(backend, name("other"))], before);
     },
   },

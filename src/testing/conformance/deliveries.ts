@@ -3,7 +3,25 @@
 import assert from "node:assert/strict";
 import { DEFAULT_LEASE_MS, MAX_DEQUEUE_LIMIT, MAX_LEASE_MS } from "../../core/limits.ts";
 import { section } from "./case.ts";
-import { ack, ackOutcome, assertStale, bytes, content, counts, empty, everyMessage, id, JOBS, make, name, put, recoverAll, refused, take, takeTexts } from "./steps.ts";
+import {
+  ack,
+  ackOutcome,
+  assertStale,
+  bytes,
+  content,
+  counts,
+  empty,
+  everyMessage,
+  id,
+  JOBS,
+  make,
+  name,
+  put,
+  recoverAll,
+  refused,
+  take,
+  takeTexts,
+} from "./steps.ts";
 
 export const deliveryCases = section("deliveries", [
   {
@@ -28,13 +46,17 @@ export const deliveryCases = section("deliveries", [
       const clients = [backend, await open(), await open()];
       await put(backend, JOBS, ...Array.from({ length: 300 }, (_, index) => String(index)));
       const taken: string[] = [];
-      await Promise.all(clients.flatMap((client) => [1, 2, 3].map(async (limit) => {
-        for (;;) {
-          const some = await client.dequeue(JOBS, { limit });
-          if (some.length === 0) return;
-          taken.push(...some.map(content));
-        }
-      })));
+      await Promise.all(
+        clients.flatMap((client) =>
+          [1, 2, 3].map(async (limit) => {
+            for (;;) {
+              const some = await client.dequeue(JOBS, { limit });
+              if (some.length === 0) return;
+              taken.push(...some.map(content));
+            }
+          }),
+        ),
+      );
       assert.equal(taken.length, 300);
       assert.equal(new Set(taken).size, 300);
       await counts(backend, JOBS, 0, 300);
@@ -71,12 +93,27 @@ export const deliveryCases = section("deliveries", [
       await make(backend, JOBS);
       await put(backend, JOBS, "a");
       for (const options of [
-        { limit: 0 }, { limit: -1 }, { limit: 1001 }, { limit: 1.5 }, { limit: Number.NaN }, { limit: "1" }, { leaseMs: 9 }, { leaseMs: MAX_LEASE_MS + 1 }, { leaseMs: 10.5 }, { leaseMs: null },
-        { owner: "me" }, { requestId: 5 }, { limits: 1 }, { lease: 1000 }, "text", 5,
+        { limit: 0 },
+        { limit: -1 },
+        { limit: 1001 },
+        { limit: 1.5 },
+        { limit: Number.NaN },
+        { limit: "1" },
+        { leaseMs: 9 },
+        { leaseMs: MAX_LEASE_MS + 1 },
+        { leaseMs: 10.5 },
+        { leaseMs: null },
+        { owner: "me" },
+        { requestId: 5 },
+        { limits: 1 },
+        { lease: 1000 },
+        "text",
+        5,
       ]) {
         await refused(() => backend.dequeue(JOBS, options as never), "invalid-argument");
       }
-      for (const requestId of ["", "a b", "x".repeat(256), "\u0000"]) await refused(() => backend.dequeue(JOBS, { requestId }), "invalid-name");
+      for (const requestId of ["", "a b", "x".repeat(256), "\u0000"])
+        await refused(() => backend.dequeue(JOBS, { requestId }), "invalid-name");
       await counts(backend, JOBS, 1, 0);
       assert.equal((await take(backend, JOBS)).deliveryCount, 1);
     },
@@ -107,8 +144,18 @@ export const deliveryCases = section("deliveries", [
       await counts(backend, JOBS, 2, 2);
       const other = await open();
       const again = await other.dequeue(JOBS, { limit: 3 });
-      assert.deepEqual(again.map((one) => [content(one), one.deliveryCount]), [["1", 2], ["2", 2], ["3", 1]]);
-      assert.deepEqual(again.slice(0, 2).map((one) => one.id), held.map((one) => one.id));
+      assert.deepEqual(
+        again.map((one) => [content(one), one.deliveryCount]),
+        [
+          ["1", 2],
+          ["2", 2],
+          ["3", 1],
+        ],
+      );
+      assert.deepEqual(
+        again.slice(0, 2).map((one) => one.id),
+        held.map((one) => one.id),
+      );
       await counts(backend, JOBS, 1, 3);
       for (const one of held) await assertStale(backend, JOBS, one.receipt);
       await ack(other, JOBS, ...again);
@@ -203,7 +250,13 @@ export const deliveryCases = section("deliveries", [
       assert.deepEqual(await backend.release(JOBS, [toRelease]), ["released"]);
       assert.deepEqual(await recoverAll(backend), { recovered: 0, dead: 0 });
       await counts(backend, JOBS, 2, 1);
-      assert.deepEqual((await backend.dequeue(JOBS, { limit: 5 })).map((one) => [content(one), one.deliveryCount]), [["nack", 2], ["release", 1]]);
+      assert.deepEqual(
+        (await backend.dequeue(JOBS, { limit: 5 })).map((one) => [content(one), one.deliveryCount]),
+        [
+          ["nack", 2],
+          ["release", 1],
+        ],
+      );
       assert.equal(await ackOutcome(backend, JOBS, toExtend), "acked");
     },
   },
@@ -231,7 +284,11 @@ export const deliveryCases = section("deliveries", [
       const [longer, shorter] = await backend.dequeue(JOBS, { limit: 2, leaseMs: spanMs * 2 });
       assert.ok(longer && shorter);
       assert.deepEqual(
-        await backend.extend(JOBS, [{ receipt: longer.receipt, leaseMs: spanMs * 100 }, { receipt: shorter.receipt, leaseMs: 10 }, { receipt: "r-1-1-1" as never, leaseMs: 1000 }]),
+        await backend.extend(JOBS, [
+          { receipt: longer.receipt, leaseMs: spanMs * 100 },
+          { receipt: shorter.receipt, leaseMs: 10 },
+          { receipt: "r-1-1-1" as never, leaseMs: 1000 },
+        ]),
         ["extended", "extended", "stale"],
       );
       await passTime(spanMs);
@@ -313,12 +370,31 @@ export const deliveryCases = section("deliveries", [
       const foreign = await take(backend, name("other"));
       const parts = held.receipt.split("-");
       const invented = [
-        "r-", "r-1", "x", "0", "m-1-1-1", "r-zzzzzzzzzzzzzzz-1-1", "r-1-1-1", "__proto__", `${held.receipt}0`, held.receipt.toUpperCase(), `${held.receipt}-1`, held.id, foreign.receipt,
-        `r-${parts[1]}-${parts[2]}-1`, `r-${parts[1]}-0${parts[2]}-${parts[3]}`, `r-${parts[2]}-${parts[1]}-${parts[3]}x`,
+        "r-",
+        "r-1",
+        "x",
+        "0",
+        "m-1-1-1",
+        "r-zzzzzzzzzzzzzzz-1-1",
+        "r-1-1-1",
+        "__proto__",
+        `${held.receipt}0`,
+        held.receipt.toUpperCase(),
+        `${held.receipt}-1`,
+        held.id,
+        foreign.receipt,
+        `r-${parts[1]}-${parts[2]}-1`,
+        `r-${parts[1]}-0${parts[2]}-${parts[3]}`,
+        `r-${parts[2]}-${parts[1]}-${parts[3]}x`,
       ];
       for (const one of invented) await assertStale(backend, JOBS, one as never);
       assert.deepEqual(
-        (await backend.ack(JOBS, [...invented, held.receipt, held.receipt].map((one) => ({ receipt: one as never })))).map((answer) => answer.outcome),
+        (
+          await backend.ack(
+            JOBS,
+            [...invented, held.receipt, held.receipt].map((one) => ({ receipt: one as never })),
+          )
+        ).map((answer) => answer.outcome),
         [...invented.map(() => "stale"), "acked", "stale"],
       );
       await counts(backend, JOBS, 0, 0);

@@ -2,7 +2,22 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { ack, bytes, comparable, content, counts, everyDeadLetter, fingerprint, JOBS, make, name, put, sameBytes, take, withId } from "./steps.ts";
+import {
+  ack,
+  bytes,
+  comparable,
+  content,
+  counts,
+  everyDeadLetter,
+  fingerprint,
+  JOBS,
+  make,
+  name,
+  put,
+  sameBytes,
+  take,
+  withId,
+} from "./steps.ts";
 
 export const durabilityCases = section("durability", [
   {
@@ -15,7 +30,10 @@ export const durabilityCases = section("durability", [
       await backend.enqueue(JOBS, [withId("late", "6", { delayMs: 600_000 })]);
       const [toNack, toGiveUp, toKeep] = await backend.dequeue(JOBS, { limit: 3, leaseMs: 600_000 });
       assert.ok(toNack && toGiveUp && toKeep);
-      await backend.nack(JOBS, [{ receipt: toNack.receipt, reason: "no" }, { receipt: toGiveUp.receipt, giveUp: true, reason: "never" }]);
+      await backend.nack(JOBS, [
+        { receipt: toNack.receipt, reason: "no" },
+        { receipt: toGiveUp.receipt, giveUp: true, reason: "never" },
+      ]);
       const before = await fingerprint(backend, JOBS);
       await backend.close();
       const next = await open();
@@ -23,8 +41,18 @@ export const durabilityCases = section("durability", [
       assert.deepEqual(await fingerprint(next, JOBS), before);
       await ack(next, JOBS, toKeep);
       const again = await next.dequeue(JOBS, { limit: 10 });
-      assert.deepEqual(again.map((one) => [content(one), one.deliveryCount]), [["1", 2], ["4", 1], ["5", 1]]);
-      assert.deepEqual((await everyDeadLetter(next, JOBS)).map((one) => [one.id, one.reason]), [[toGiveUp.id, "never"]]);
+      assert.deepEqual(
+        again.map((one) => [content(one), one.deliveryCount]),
+        [
+          ["1", 2],
+          ["4", 1],
+          ["5", 1],
+        ],
+      );
+      assert.deepEqual(
+        (await everyDeadLetter(next, JOBS)).map((one) => [one.id, one.reason]),
+        [[toGiveUp.id, "never"]],
+      );
     },
   },
   {
@@ -38,7 +66,9 @@ export const durabilityCases = section("durability", [
       await backend.close();
       const next = await open();
       assert.deepEqual(await next.enqueue(JOBS, [withId("acked", "1"), withId("held", "2"), withId("acked", "other")]), [
-        { outcome: "repeated", id: "acked" }, { outcome: "repeated", id: "held" }, { outcome: "conflict", id: "acked" },
+        { outcome: "repeated", id: "acked" },
+        { outcome: "repeated", id: "held" },
+        { outcome: "conflict", id: "acked" },
       ]);
       assert.deepEqual((await next.dequeue(JOBS, { limit: 2, requestId: "q1" })).map(comparable), first.map(comparable));
       await counts(next, JOBS, 0, 1);

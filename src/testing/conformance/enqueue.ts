@@ -26,7 +26,11 @@ export const enqueueCases = section("enqueue", [
       const other = await open();
       const seen = new Set<string>();
       for (let round = 0; round < 5; round += 1) {
-        for (const made of [...(await put(backend, JOBS, "a", "a")), ...(await put(other, JOBS, "a")), ...(await put(other, name("other"), "a"))]) {
+        for (const made of [
+          ...(await put(backend, JOBS, "a", "a")),
+          ...(await put(other, JOBS, "a")),
+          ...(await put(other, name("other"), "a")),
+        ]) {
           assert.match(made, /^m-/);
           assert.ok(!seen.has(made), `${made} is new`);
           seen.add(made);
@@ -41,7 +45,14 @@ export const enqueueCases = section("enqueue", [
     async run({ backend }) {
       await make(backend, JOBS);
       const ids = await put(backend, JOBS, "a", "b", "c");
-      assert.deepEqual((await everyMessage(backend, JOBS)).map((one) => [one.id, content(one)]), [[ids[0], "a"], [ids[1], "b"], [ids[2], "c"]]);
+      assert.deepEqual(
+        (await everyMessage(backend, JOBS)).map((one) => [one.id, content(one)]),
+        [
+          [ids[0], "a"],
+          [ids[1], "b"],
+          [ids[2], "c"],
+        ],
+      );
     },
   },
   {
@@ -62,7 +73,10 @@ export const enqueueCases = section("enqueue", [
       await counts(backend, JOBS, MAX_BATCH_ITEMS, 0);
       await refused(() => backend.enqueue(JOBS, [...messages, { data: bytes("one more") }]), "invalid-argument");
       await counts(backend, JOBS, MAX_BATCH_ITEMS, 0);
-      assert.deepEqual((await everyMessage(backend, JOBS)).map(content), messages.map((_, index) => String(index)));
+      assert.deepEqual(
+        (await everyMessage(backend, JOBS)).map(content),
+        messages.map((_, index) => String(index)),
+      );
     },
   },
   {
@@ -71,8 +85,17 @@ export const enqueueCases = section("enqueue", [
       await make(backend, JOBS);
       const good = { data: bytes("good") };
       for (const bad of [
-        { data: "text" }, { data: undefined }, {}, null, { data: [1, 2] }, { data: new ArrayBuffer(2) }, { data: bytes("x"), delayMs: -1 }, { data: bytes("x"), delayMs: 0.5 },
-        { data: bytes("x"), delayMs: 366 * 24 * 3600 * 1000 + 1 }, { data: bytes("x"), delayMs: Number.NaN }, { data: bytes("x"), delayMs: "5" },
+        { data: "text" },
+        { data: undefined },
+        {},
+        null,
+        { data: [1, 2] },
+        { data: new ArrayBuffer(2) },
+        { data: bytes("x"), delayMs: -1 },
+        { data: bytes("x"), delayMs: 0.5 },
+        { data: bytes("x"), delayMs: 366 * 24 * 3600 * 1000 + 1 },
+        { data: bytes("x"), delayMs: Number.NaN },
+        { data: bytes("x"), delayMs: "5" },
       ]) {
         await refused(() => backend.enqueue(JOBS, [good, bad as never, good]), "invalid-argument");
       }
@@ -90,7 +113,13 @@ export const enqueueCases = section("enqueue", [
       await make(backend, JOBS);
       await backend.enqueue(JOBS, [{ data: bytes("delayed"), delayMs: spanMs }, { data: bytes("second") }]);
       await counts(backend, JOBS, 2, 0);
-      assert.deepEqual((await everyMessage(backend, JOBS)).map((one) => [content(one), one.state]), [["delayed", "pending"], ["second", "pending"]]);
+      assert.deepEqual(
+        (await everyMessage(backend, JOBS)).map((one) => [content(one), one.state]),
+        [
+          ["delayed", "pending"],
+          ["second", "pending"],
+        ],
+      );
       assert.equal(content((await backend.peek(JOBS)) ?? { data: bytes("nothing") }), "second");
       assert.equal((await backend.statistics(JOBS)).delayed, 1);
       assert.deepEqual(await takeTexts(backend, JOBS), ["second"]);
@@ -109,7 +138,10 @@ export const enqueueCases = section("enqueue", [
     needs: ["manual-clock"],
     async run({ backend, passTime }) {
       await make(backend, JOBS);
-      await backend.enqueue(JOBS, [3000, 1000, 2000, 0, 1000].map((delayMs, index) => ({ data: bytes(`${index}`), delayMs })));
+      await backend.enqueue(
+        JOBS,
+        [3000, 1000, 2000, 0, 1000].map((delayMs, index) => ({ data: bytes(`${index}`), delayMs })),
+      );
       assert.deepEqual(await takeTexts(backend, JOBS), ["3"]);
       await passTime(999);
       await empty(backend, JOBS);
@@ -193,7 +225,10 @@ export const enqueueCases = section("enqueue", [
       await make(backend, JOBS);
       await put(backend, JOBS, "a");
       const peeked = await backend.peek(JOBS);
-      assert.ok(peeked && Number.isFinite(peeked.enqueuedAtMs) && peeked.enqueuedAtMs > 1_600_000_000_000, `milliseconds since 1970, got ${peeked?.enqueuedAtMs}`);
+      assert.ok(
+        peeked && Number.isFinite(peeked.enqueuedAtMs) && peeked.enqueuedAtMs > 1_600_000_000_000,
+        `milliseconds since 1970, got ${peeked?.enqueuedAtMs}`,
+      );
       await passTime(spanMs);
       const held = await take(backend, JOBS);
       assert.equal(held.enqueuedAtMs, peeked.enqueuedAtMs);

@@ -2,7 +2,24 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { bytes, content, counts, empty, everyMessage, fingerprint, id, JOBS, make, name, put, refused, take, takeTexts, whileLooking, withId } from "./steps.ts";
+import {
+  bytes,
+  content,
+  counts,
+  empty,
+  everyMessage,
+  fingerprint,
+  id,
+  JOBS,
+  make,
+  name,
+  put,
+  refused,
+  take,
+  takeTexts,
+  whileLooking,
+  withId,
+} from "./steps.ts";
 
 const NEXT = name("next");
 const LAST = name("last/of all");
@@ -16,13 +33,26 @@ export const forwardingCases = section("forwarding", [
       await put(backend, NEXT, "earlier");
       const held = await take(backend, JOBS);
       const [answer] = await backend.ack(JOBS, [
-        { receipt: held.receipt, forward: [{ queue: NEXT, messages: [{ data: bytes("a") }, withId("chosen", "b")] }, { queue: LAST, messages: [{ data: bytes("c") }] }, { queue: NEXT, messages: [] }] },
+        {
+          receipt: held.receipt,
+          forward: [
+            { queue: NEXT, messages: [{ data: bytes("a") }, withId("chosen", "b")] },
+            { queue: LAST, messages: [{ data: bytes("c") }] },
+            { queue: NEXT, messages: [] },
+          ],
+        },
       ]);
       assert.equal(answer?.outcome, "acked");
       assert.ok(answer?.outcome === "acked");
-      assert.deepEqual(answer.forwarded.map((answers) => answers.map((one) => one.outcome)), [["enqueued", "enqueued"], ["enqueued"], []]);
+      assert.deepEqual(
+        answer.forwarded.map((answers) => answers.map((one) => one.outcome)),
+        [["enqueued", "enqueued"], ["enqueued"], []],
+      );
       assert.equal(answer.forwarded[0]?.[1]?.id, "chosen");
-      assert.deepEqual((await everyMessage(backend, LAST)).map((one) => one.id), [answer.forwarded[1]?.[0]?.id]);
+      assert.deepEqual(
+        (await everyMessage(backend, LAST)).map((one) => one.id),
+        [answer.forwarded[1]?.[0]?.id],
+      );
       await counts(backend, JOBS, 0, 0);
       assert.deepEqual(await takeTexts(backend, NEXT), ["earlier", "a", "b"]);
       assert.deepEqual(await takeTexts(backend, LAST), ["c"]);
@@ -60,7 +90,10 @@ export const forwardingCases = section("forwarding", [
       };
       await whileLooking(look, async () => {
         for (let round = 0; round < 100; round += 1) {
-          for (const [from, to] of [[JOBS, NEXT], [NEXT, JOBS]] as const) {
+          for (const [from, to] of [
+            [JOBS, NEXT],
+            [NEXT, JOBS],
+          ] as const) {
             const held = await take(backend, from);
             await backend.ack(from, [{ receipt: held.receipt, forward: [{ queue: to, messages: [{ data: held.data }] }] }]);
           }
@@ -82,9 +115,20 @@ export const forwardingCases = section("forwarding", [
         { receipt: second.receipt, forward: [{ queue: NEXT, messages: [withId("second", "second")] }] },
         { receipt: second.receipt, forward: [{ queue: NEXT, messages: [withId("twice", "twice")] }] },
       ]);
-      assert.deepEqual(answers, [{ outcome: "stale" }, { outcome: "acked", forwarded: [[{ outcome: "enqueued", id: "second" }]] }, { outcome: "stale" }]);
-      assert.deepEqual((await everyMessage(backend, NEXT)).map((one) => one.id), ["second"]);
-      assert.deepEqual(await backend.enqueue(NEXT, [withId("late", "other")]), [{ outcome: "enqueued", id: "late" }], "the id of what was not stored is free");
+      assert.deepEqual(answers, [
+        { outcome: "stale" },
+        { outcome: "acked", forwarded: [[{ outcome: "enqueued", id: "second" }]] },
+        { outcome: "stale" },
+      ]);
+      assert.deepEqual(
+        (await everyMessage(backend, NEXT)).map((one) => one.id),
+        ["second"],
+      );
+      assert.deepEqual(
+        await backend.enqueue(NEXT, [withId("late", "other")]),
+        [{ outcome: "enqueued", id: "late" }],
+        "the id of what was not stored is free",
+      );
       await counts(backend, JOBS, 0, 1);
     },
   },
@@ -97,16 +141,24 @@ export const forwardingCases = section("forwarding", [
       assert.ok(first && second);
       const before = [await fingerprint(backend, JOBS), await fingerprint(backend, NEXT)];
       await refused(
-        () => backend.ack(JOBS, [
-          { receipt: first.receipt, forward: [{ queue: NEXT, messages: [withId("x", "x")] }] },
-          { receipt: second.receipt, forward: [{ queue: NEXT, messages: [{ data: bytes("y") }] }, { queue: name("missing"), messages: [{ data: bytes("z") }] }] },
-        ]),
+        () =>
+          backend.ack(JOBS, [
+            { receipt: first.receipt, forward: [{ queue: NEXT, messages: [withId("x", "x")] }] },
+            {
+              receipt: second.receipt,
+              forward: [
+                { queue: NEXT, messages: [{ data: bytes("y") }] },
+                { queue: name("missing"), messages: [{ data: bytes("z") }] },
+              ],
+            },
+          ]),
         "queue-not-found",
       );
       assert.deepEqual([await fingerprint(backend, JOBS), await fingerprint(backend, NEXT)], before);
-      assert.deepEqual(await backend.ack(JOBS, [{ receipt: first.receipt, forward: [{ queue: NEXT, messages: [withId("x", "other")] }] }]), [
-        { outcome: "acked", forwarded: [[{ outcome: "enqueued", id: "x" }]] },
-      ]);
+      assert.deepEqual(
+        await backend.ack(JOBS, [{ receipt: first.receipt, forward: [{ queue: NEXT, messages: [withId("x", "other")] }] }]),
+        [{ outcome: "acked", forwarded: [[{ outcome: "enqueued", id: "x" }]] }],
+      );
     },
   },
   {
@@ -117,7 +169,12 @@ export const forwardingCases = section("forwarding", [
       await put(backend, JOBS, "1");
       const held = await take(backend, JOBS);
       const before = await fingerprint(backend, JOBS);
-      const forward = (...messages: unknown[]) => () => backend.ack(JOBS, [{ receipt: held.receipt, forward: [{ queue: NEXT, messages: [{ data: bytes("good") }, ...messages] as never }] }]);
+      const forward =
+        (...messages: unknown[]) =>
+        () =>
+          backend.ack(JOBS, [
+            { receipt: held.receipt, forward: [{ queue: NEXT, messages: [{ data: bytes("good") }, ...messages] as never }] },
+          ]);
       await refused(forward({ data: "text" }), "invalid-argument");
       await refused(forward({ data: bytes("x"), delayMs: -1 }), "invalid-argument");
       await refused(forward({ data: bytes("x"), id: "m-1" }), "invalid-name");
@@ -134,9 +191,23 @@ export const forwardingCases = section("forwarding", [
       await backend.enqueue(NEXT, [withId("x", "one")]);
       await put(backend, JOBS, "1");
       const held = await take(backend, JOBS);
-      assert.deepEqual(await backend.ack(JOBS, [{ receipt: held.receipt, forward: [{ queue: NEXT, messages: [withId("x", "one"), withId("x", "two"), withId("y", "y")] }] }]), [
-        { outcome: "acked", forwarded: [[{ outcome: "repeated", id: "x" }, { outcome: "conflict", id: "x" }, { outcome: "enqueued", id: "y" }]] },
-      ]);
+      assert.deepEqual(
+        await backend.ack(JOBS, [
+          { receipt: held.receipt, forward: [{ queue: NEXT, messages: [withId("x", "one"), withId("x", "two"), withId("y", "y")] }] },
+        ]),
+        [
+          {
+            outcome: "acked",
+            forwarded: [
+              [
+                { outcome: "repeated", id: "x" },
+                { outcome: "conflict", id: "x" },
+                { outcome: "enqueued", id: "y" },
+              ],
+            ],
+          },
+        ],
+      );
       await counts(backend, JOBS, 0, 0);
       assert.deepEqual((await everyMessage(backend, NEXT)).map(content), ["one", "y"]);
     },
@@ -147,7 +218,12 @@ export const forwardingCases = section("forwarding", [
       await make(backend, JOBS, NEXT);
       await put(backend, JOBS, "1");
       const held = await take(backend, JOBS);
-      await backend.ack(JOBS, [{ receipt: held.receipt, forward: [{ queue: NEXT, messages: [{ data: bytes("later"), delayMs: spanMs }, { data: bytes("now") }] }] }]);
+      await backend.ack(JOBS, [
+        {
+          receipt: held.receipt,
+          forward: [{ queue: NEXT, messages: [{ data: bytes("later"), delayMs: spanMs }, { data: bytes("now") }] }],
+        },
+      ]);
       await counts(backend, NEXT, 2, 0);
       assert.deepEqual(await takeTexts(backend, NEXT), ["now"]);
       await empty(backend, NEXT);
@@ -175,10 +251,22 @@ export const forwardingCases = section("forwarding", [
       await make(backend, JOBS, ...targets);
       await put(backend, JOBS, ...Array.from({ length: 1000 }, (_, index) => String(index)));
       const held = await backend.dequeue(JOBS, { limit: 1000 });
-      const answers = await backend.ack(JOBS, held.map((one, index) => ({ receipt: one.receipt, forward: [{ queue: targets[index % 20] ?? JOBS, messages: [{ id: id(`id-${index}`), data: one.data }] }] })));
-      assert.deepEqual(answers, held.map((_, index) => ({ outcome: "acked", forwarded: [[{ outcome: "enqueued", id: `id-${index}` }]] })));
+      const answers = await backend.ack(
+        JOBS,
+        held.map((one, index) => ({
+          receipt: one.receipt,
+          forward: [{ queue: targets[index % 20] ?? JOBS, messages: [{ id: id(`id-${index}`), data: one.data }] }],
+        })),
+      );
+      assert.deepEqual(
+        answers,
+        held.map((_, index) => ({ outcome: "acked", forwarded: [[{ outcome: "enqueued", id: `id-${index}` }]] })),
+      );
       for (const [index, target] of targets.entries()) {
-        assert.deepEqual(await takeTexts(backend, target), Array.from({ length: 50 }, (_, turn) => String(index + turn * 20)));
+        assert.deepEqual(
+          await takeTexts(backend, target),
+          Array.from({ length: 50 }, (_, turn) => String(index + turn * 20)),
+        );
       }
     },
   },

@@ -25,7 +25,25 @@ import { wakingCases } from "./waking.ts";
 
 /** All cases, in the order of the life of a message. */
 export const CONFORMANCE_CASES: readonly ConformanceCase[] = [
-  ...queueCases, ...nameCases, ...enqueueCases, ...messageIdCases, ...payloadCases, ...deliveryCases, ...requestCases, ...settlingCases, ...forwardingCases, ...recoveryCases,
-  ...deadLetterCases, ...readingCases, ...clearingCases, ...statusCases, ...markCases, ...statisticsCases, ...togetherCases, ...wakingCases, ...boundCases, ...closingCases,
+  ...queueCases,
+  ...nameCases,
+  ...enqueueCases,
+  ...messageIdCases,
+  ...payloadCases,
+  ...deliveryCases,
+  ...requestCases,
+  ...settlingCases,
+  ...forwardingCases,
+  ...recoveryCases,
+  ...deadLetterCases,
+  ...readingCases,
+  ...clearingCases,
+  ...statusCases,
+  ...markCases,
+  ...statisticsCases,
+  ...togetherCases,
+  ...wakingCases,
+  ...boundCases,
+  ...closingCases,
   ...durabilityCases,
 ];

@@ -91,8 +91,14 @@ export const markCases = section("marks", [
       const subtree = await backend.mark({ under: "" });
       await make(backend, "later");
       await put(backend, name("later"), "not covered");
-      assert.deepEqual(named.queues.map((one) => one.queue), ["b", "a"]);
-      assert.deepEqual((await backend.reached(named)).statuses.map((one) => one.queue), ["b", "a"]);
+      assert.deepEqual(
+        named.queues.map((one) => one.queue),
+        ["b", "a"],
+      );
+      assert.deepEqual(
+        (await backend.reached(named)).statuses.map((one) => one.queue),
+        ["b", "a"],
+      );
       await ack(backend, name("a"), await take(backend, name("a")));
       assert.equal(await reached(backend, named), false);
       await ack(backend, name("b"), await take(backend, name("b")));
@@ -100,7 +106,12 @@ export const markCases = section("marks", [
       assert.equal(await reached(backend, subtree), false);
       await ack(backend, name("c/d"), await take(backend, name("c/d")));
       assert.deepEqual(await backend.reached(subtree), {
-        reached: true, statuses: [{ queue: "a", pending: 0, processing: 0 }, { queue: "b", pending: 0, processing: 0 }, { queue: "c/d", pending: 0, processing: 0 }],
+        reached: true,
+        statuses: [
+          { queue: "a", pending: 0, processing: 0 },
+          { queue: "b", pending: 0, processing: 0 },
+          { queue: "c/d", pending: 0, processing: 0 },
+        ],
       });
     },
   },

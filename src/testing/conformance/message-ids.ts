@@ -23,9 +23,12 @@ export const messageIdCases = section("message ids", [
     async run({ backend }) {
       await make(backend, JOBS);
       await backend.enqueue(JOBS, [withId("x", "one")]);
-      assert.deepEqual(await backend.enqueue(JOBS, [withId("w", "w"), withId("x", "two"), withId("y", "y"), { data: bytes("z") }]).then((answers) => answers.map((one) => one.outcome)), [
-        "enqueued", "conflict", "enqueued", "enqueued",
-      ]);
+      assert.deepEqual(
+        await backend
+          .enqueue(JOBS, [withId("w", "w"), withId("x", "two"), withId("y", "y"), { data: bytes("z") }])
+          .then((answers) => answers.map((one) => one.outcome)),
+        ["enqueued", "conflict", "enqueued", "enqueued"],
+      );
       assert.deepEqual(await takeTexts(backend, JOBS), ["one", "w", "y", "z"]);
     },
   },
@@ -37,7 +40,10 @@ export const messageIdCases = section("message ids", [
       for (const other of ["onf", "one\n", "one\0", "", "on", "One"]) {
         assert.deepEqual(await backend.enqueue(JOBS, [withId("x", other)]), [{ outcome: "conflict", id: "x" }], JSON.stringify(other));
       }
-      assert.deepEqual(await backend.enqueue(JOBS, [withId("e", "\0"), withId("e", "")]), [{ outcome: "conflict", id: "e" }, { outcome: "repeated", id: "e" }]);
+      assert.deepEqual(await backend.enqueue(JOBS, [withId("e", "\0"), withId("e", "")]), [
+        { outcome: "conflict", id: "e" },
+        { outcome: "repeated", id: "e" },
+      ]);
     },
   },
   {
@@ -45,7 +51,10 @@ export const messageIdCases = section("message ids", [
     async run({ backend }) {
       await make(backend, JOBS);
       assert.deepEqual(await backend.enqueue(JOBS, [withId("x", "one"), withId("x", "one"), withId("x", "two"), withId("y", "one")]), [
-        { outcome: "enqueued", id: "x" }, { outcome: "repeated", id: "x" }, { outcome: "conflict", id: "x" }, { outcome: "enqueued", id: "y" },
+        { outcome: "enqueued", id: "x" },
+        { outcome: "repeated", id: "x" },
+        { outcome: "conflict", id: "x" },
+        { outcome: "enqueued", id: "y" },
       ]);
       await counts(backend, JOBS, 2, 0);
     },
@@ -82,7 +91,12 @@ export const messageIdCases = section("message ids", [
       await backend.nack(JOBS, [{ receipt: second.receipt, giveUp: true }]);
       assert.deepEqual(await backend.drop(JOBS, [second.id]), ["dropped"]);
       assert.deepEqual(await backend.clear(JOBS), { pending: 1, processing: 1 });
-      for (const [one, data] of [["by-id", "1"], ["dropped", "2"], ["held", "3"], ["cleared", "4"]] as const) {
+      for (const [one, data] of [
+        ["by-id", "1"],
+        ["dropped", "2"],
+        ["held", "3"],
+        ["cleared", "4"],
+      ] as const) {
         assert.deepEqual(await backend.enqueue(JOBS, [withId(one, data)]), [{ outcome: "repeated", id: one }]);
         assert.deepEqual(await backend.enqueue(JOBS, [withId(one, "other")]), [{ outcome: "conflict", id: one }]);
       }
@@ -112,7 +126,11 @@ export const messageIdCases = section("message ids", [
       assert.ok(dead);
       await backend.nack(JOBS, [{ receipt: dead.receipt, giveUp: true }]);
       await passTime(1100);
-      for (const [one, data] of [["dead", "1"], ["held", "2"], ["waiting", "3"]] as const) {
+      for (const [one, data] of [
+        ["dead", "1"],
+        ["held", "2"],
+        ["waiting", "3"],
+      ] as const) {
         assert.deepEqual(await backend.enqueue(JOBS, [withId(one, data)]), [{ outcome: "repeated", id: one }]);
         assert.deepEqual(await backend.enqueue(JOBS, [withId(one, "other")]), [{ outcome: "conflict", id: one }]);
       }
@@ -152,14 +170,60 @@ export const messageIdCases = section("message ids", [
     name: "made ids cannot be chosen, and chosen ids are kept exactly",
     async run({ backend }) {
       await make(backend, JOBS);
-      const chosen = ["a", "A", "é", "e\u0301", "日本", "😀", "a:b", "a/b", "{}", "__proto__", "constructor", "%", "_", "*", "x".repeat(255), "é".repeat(127), "0", "1e3", "null", "M-1", "m1", "'", "\"", "\\"];
-      const answers = await backend.enqueue(JOBS, chosen.map((one) => withId(one, `content of ${one}`)));
-      assert.deepEqual(answers, chosen.map((one) => ({ outcome: "enqueued", id: one })));
-      assert.deepEqual((await everyMessage(backend, JOBS)).map((one) => [one.id, content(one)]), chosen.map((one) => [one, `content of ${one}`]));
+      const chosen = [
+        "a",
+        "A",
+        "é",
+        "e\u0301",
+        "日本",
+        "😀",
+        "a:b",
+        "a/b",
+        "{}",
+        "__proto__",
+        "constructor",
+        "%",
+        "_",
+        "*",
+        "x".repeat(255),
+        "é".repeat(127),
+        "0",
+        "1e3",
+        "null",
+        "M-1",
+        "m1",
+        "'",
+        '"',
+        "\\",
+      ];
+      const answers = await backend.enqueue(
+        JOBS,
+        chosen.map((one) => withId(one, `content of ${one}`)),
+      );
+      assert.deepEqual(
+        answers,
+        chosen.map((one) => ({ outcome: "enqueued", id: one })),
+      );
+      assert.deepEqual(
+        (await everyMessage(backend, JOBS)).map((one) => [one.id, content(one)]),
+        chosen.map((one) => [one, `content of ${one}`]),
+      );
       const held = await backend.dequeue(JOBS, { limit: 100 });
-      assert.deepEqual(held.map((one) => one.id), chosen);
-      assert.deepEqual(await backend.enqueue(JOBS, chosen.map((one) => withId(one, "other"))), chosen.map((one) => ({ outcome: "conflict", id: one })));
-      assert.deepEqual(await backend.ackById(JOBS, [id("toString"), ...chosen.map(id)]), ["not-in-processing", ...chosen.map(() => "acked")]);
+      assert.deepEqual(
+        held.map((one) => one.id),
+        chosen,
+      );
+      assert.deepEqual(
+        await backend.enqueue(
+          JOBS,
+          chosen.map((one) => withId(one, "other")),
+        ),
+        chosen.map((one) => ({ outcome: "conflict", id: one })),
+      );
+      assert.deepEqual(await backend.ackById(JOBS, [id("toString"), ...chosen.map(id)]), [
+        "not-in-processing",
+        ...chosen.map(() => "acked"),
+      ]);
     },
   },
   {
@@ -167,7 +231,9 @@ export const messageIdCases = section("message ids", [
     async run({ backend, open }) {
       await make(backend, JOBS);
       const other = await open();
-      const answers = (await Promise.all(Array.from({ length: 30 }, (_, index) => (index % 2 ? backend : other).enqueue(JOBS, [withId("x", "one")])))).flat();
+      const answers = (
+        await Promise.all(Array.from({ length: 30 }, (_, index) => (index % 2 ? backend : other).enqueue(JOBS, [withId("x", "one")])))
+      ).flat();
       assert.equal(answers.filter((answer) => answer.outcome === "enqueued").length, 1);
       assert.equal(answers.filter((answer) => answer.outcome === "repeated").length, 29);
       await counts(other, JOBS, 1, 0);

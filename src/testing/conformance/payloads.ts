@@ -79,7 +79,10 @@ export const payloadCases = section("payloads", [
     async run({ backend }) {
       await make(backend, JOBS);
       const payloads = Object.values(awkwardPayloads());
-      await backend.enqueue(JOBS, payloads.map((data, index) => ({ data, ...(index % 2 ? { id: id(`id-${index}`) } : {}) })));
+      await backend.enqueue(
+        JOBS,
+        payloads.map((data, index) => ({ data, ...(index % 2 ? { id: id(`id-${index}`) } : {}) })),
+      );
       const listed = await everyMessage(backend, JOBS);
       const delivered = await backend.dequeue(JOBS, { limit: 100 });
       for (const [index, data] of payloads.entries()) {
@@ -129,9 +132,18 @@ export const payloadCases = section("payloads", [
       const large = Uint8Array.from({ length: 100 }, (_, index) => index);
       const shared = new Uint8Array(new SharedArrayBuffer(4));
       shared.set([9, 8, 7, 6]);
-      const views = [large.subarray(10, 20), Buffer.from(large.buffer, 30, 5), Buffer.from("pooled text"), new Uint8Array(large.buffer, 99), shared];
+      const views = [
+        large.subarray(10, 20),
+        Buffer.from(large.buffer, 30, 5),
+        Buffer.from("pooled text"),
+        new Uint8Array(large.buffer, 99),
+        shared,
+      ];
       const copies = views.map((view) => Uint8Array.from(view));
-      await backend.enqueue(JOBS, views.map((data) => ({ data })));
+      await backend.enqueue(
+        JOBS,
+        views.map((data) => ({ data })),
+      );
       for (const [index, copy] of copies.entries()) sameBytes((await take(backend, JOBS)).data, copy, `view ${index}`);
     },
   },

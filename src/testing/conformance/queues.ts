@@ -5,7 +5,24 @@ import type { Backend } from "../../backend/contract.ts";
 import { DEFAULT_MAX_DELIVERIES } from "../../core/limits.ts";
 import type { QueueName } from "../../core/names.ts";
 import { section } from "./case.ts";
-import { ackOutcome, assertStale, counts, empty, everyListed, everyMessage, id, JOBS, make, name, put, refused, take, takeTexts, whileLooking, withId } from "./steps.ts";
+import {
+  ackOutcome,
+  assertStale,
+  counts,
+  empty,
+  everyListed,
+  everyMessage,
+  id,
+  JOBS,
+  make,
+  name,
+  put,
+  refused,
+  take,
+  takeTexts,
+  whileLooking,
+  withId,
+} from "./steps.ts";
 
 async function listed(backend: Backend, under: QueueName | "" = "", limit = 1000): Promise<string[]> {
   return everyListed((after) => backend.listQueues(after === undefined ? { under, limit } : { under, limit, after }));
@@ -94,7 +111,13 @@ export const queueCases = section("queues", [
     name: "a refused setting makes and changes nothing",
     async run({ backend }) {
       await make(backend, "other");
-      for (const settings of [{ maxDeliveries: -1 }, { maxDeliveries: 1.5 }, { maxDeliveries: 1_000_001 }, { maxDeliveries: "3" }, { maxDeliverys: 3 }]) {
+      for (const settings of [
+        { maxDeliveries: -1 },
+        { maxDeliveries: 1.5 },
+        { maxDeliveries: 1_000_001 },
+        { maxDeliveries: "3" },
+        { maxDeliverys: 3 },
+      ]) {
         await refused(() => backend.createQueue(JOBS, settings as never), "invalid-argument");
         await refused(() => backend.configureQueue(name("other"), settings as never), "invalid-argument");
       }
@@ -185,7 +208,16 @@ export const queueCases = section("queues", [
       assert.deepEqual(
         { ...statistics, createdAtMs: 0 },
         {
-          pending: 0, processing: 0, delayed: 0, dead: 0, enqueued: 0, delivered: 0, acked: 0, returned: 0, deadLettered: 0, createdAtMs: 0,
+          pending: 0,
+          processing: 0,
+          delayed: 0,
+          dead: 0,
+          enqueued: 0,
+          delivered: 0,
+          acked: 0,
+          returned: 0,
+          deadLettered: 0,
+          createdAtMs: 0,
           settings: { maxDeliveries: DEFAULT_MAX_DELIVERIES },
         },
       );

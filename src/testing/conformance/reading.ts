@@ -1,8 +1,8 @@
 /** Looking without changing: peek and messages. */
 
 import assert from "node:assert/strict";
-import { DEFAULT_PAGE_ITEMS } from "../../core/limits.ts";
 import { isQueueFSError } from "../../core/errors.ts";
+import { DEFAULT_PAGE_ITEMS } from "../../core/limits.ts";
 import { section } from "./case.ts";
 import { ack, bytes, content, counts, everyMessage, fingerprint, JOBS, make, put, refused, take, takeTexts, withId } from "./steps.ts";
 
@@ -36,7 +36,16 @@ export const readingCases = section("reading", [
       const before = await fingerprint(backend, JOBS);
       const { items, next } = await backend.messages(JOBS);
       assert.equal(next, undefined);
-      assert.deepEqual(items.map((one) => [content(one), one.state, one.deliveryCount]), [["1", "pending", 1], ["2", "processing", 1], ["3", "pending", 0], ["4", "pending", 0], ["5", "pending", 0]]);
+      assert.deepEqual(
+        items.map((one) => [content(one), one.state, one.deliveryCount]),
+        [
+          ["1", "pending", 1],
+          ["2", "processing", 1],
+          ["3", "pending", 0],
+          ["4", "pending", 0],
+          ["5", "pending", 0],
+        ],
+      );
       assert.deepEqual(Object.keys(items[0] ?? {}).toSorted(), ["data", "deliveryCount", "enqueuedAtMs", "id", "state"]);
       assert.deepEqual(await fingerprint(backend, JOBS), before);
       assert.deepEqual(await takeTexts(backend, JOBS), ["1", "3", "4"]);
@@ -49,11 +58,15 @@ export const readingCases = section("reading", [
       const texts = Array.from({ length: 250 }, (_, index) => String(index));
       await put(backend, JOBS, ...texts);
       const held = await backend.dequeue(JOBS, { limit: 120 });
-      await backend.nack(JOBS, held.filter((_, index) => index % 3 === 0).map((one) => ({ receipt: one.receipt })));
+      await backend.nack(
+        JOBS,
+        held.filter((_, index) => index % 3 === 0).map((one) => ({ receipt: one.receipt })),
+      );
       const page = await backend.messages(JOBS);
       assert.deepEqual(page.items.map(content), texts.slice(0, DEFAULT_PAGE_ITEMS));
       assert.ok(page.next !== undefined);
-      for (const limit of [1, 7, 100, 249, 250, 251, 1000]) assert.deepEqual((await everyMessage(backend, JOBS, limit)).map(content), texts, `pages of ${limit}`);
+      for (const limit of [1, 7, 100, 249, 250, 251, 1000])
+        assert.deepEqual((await everyMessage(backend, JOBS, limit)).map(content), texts, `pages of ${limit}`);
     },
   },
   {
@@ -84,7 +97,10 @@ export const readingCases = section("reading", [
       await backend.clear(JOBS);
       await put(backend, JOBS, "4", "5");
       const after = await backend.messages(JOBS, { limit: 10, after: first.next as string });
-      assert.ok(after.items.every((one) => ["4", "5"].includes(content(one))), "nothing that was cleared");
+      assert.ok(
+        after.items.every((one) => ["4", "5"].includes(content(one))),
+        "nothing that was cleared",
+      );
       await backend.removeQueue(JOBS);
       await make(backend, JOBS);
       assert.deepEqual(await backend.messages(JOBS, { after: first.next as string }), { items: [] });
@@ -109,7 +125,23 @@ export const readingCases = section("reading", [
       await put(backend, JOBS, "1", "2");
       await backend.nack(JOBS, [{ receipt: (await take(backend, JOBS)).receipt, giveUp: true }]);
       const before = await fingerprint(backend, JOBS);
-      for (const after of ["", "x", "-1", "1.5", "999999999999999999999999", "NaN", "1e400", "'; --", "m-1-1-1", "\u0000", "日本", "0:0", "-inf", "+inf", "(1"]) {
+      for (const after of [
+        "",
+        "x",
+        "-1",
+        "1.5",
+        "999999999999999999999999",
+        "NaN",
+        "1e400",
+        "'; --",
+        "m-1-1-1",
+        "\u0000",
+        "日本",
+        "0:0",
+        "-inf",
+        "+inf",
+        "(1",
+      ]) {
         for (const read of [() => backend.messages(JOBS, { after }), () => backend.deadLetters(JOBS, { after })]) {
           try {
             for (const item of (await read()).items) assert.ok(["1", "2"].includes(content(item)));
@@ -128,7 +160,10 @@ export const readingCases = section("reading", [
       const size = 1024 * 1024;
       for (let index = 0; index < 24; index += 1) await backend.enqueue(JOBS, [{ data: new Uint8Array(size).fill(index) }]);
       const listed = await everyMessage(backend, JOBS, 1000);
-      assert.deepEqual(listed.map((one) => [one.data.length, one.data[0], one.data[size - 1]]), Array.from({ length: 24 }, (_, index) => [size, index, index]));
+      assert.deepEqual(
+        listed.map((one) => [one.data.length, one.data[0], one.data[size - 1]]),
+        Array.from({ length: 24 }, (_, index) => [size, index, index]),
+      );
     },
   },
   {

@@ -3,7 +3,21 @@
 import assert from "node:assert/strict";
 import { RECOVERY_STEP_ITEMS } from "../../core/limits.ts";
 import { section } from "./case.ts";
-import { assertStale, content, counts, empty, eventually, everyMessage, JOBS, make, name, put, recoverAll, take, takeTexts } from "./steps.ts";
+import {
+  assertStale,
+  content,
+  counts,
+  empty,
+  eventually,
+  everyMessage,
+  JOBS,
+  make,
+  name,
+  put,
+  recoverAll,
+  take,
+  takeTexts,
+} from "./steps.ts";
 
 export const recoveryCases = section("recovery", [
   {
@@ -33,8 +47,23 @@ export const recoveryCases = section("recovery", [
       await counts(backend, name("a"), 3, 1);
       await counts(backend, name("b/c"), 1, 0);
       for (const one of ended) await assertStale(backend, name("a"), one.receipt);
-      assert.deepEqual((await everyMessage(backend, name("a"))).map((one) => [content(one), one.state]), [["1", "pending"], ["2", "pending"], ["3", "processing"], ["5", "pending"]]);
-      assert.deepEqual((await backend.dequeue(name("a"), { limit: 5 })).map((one) => [content(one), one.deliveryCount]), [["1", 2], ["2", 2], ["5", 1]]);
+      assert.deepEqual(
+        (await everyMessage(backend, name("a"))).map((one) => [content(one), one.state]),
+        [
+          ["1", "pending"],
+          ["2", "pending"],
+          ["3", "processing"],
+          ["5", "pending"],
+        ],
+      );
+      assert.deepEqual(
+        (await backend.dequeue(name("a"), { limit: 5 })).map((one) => [content(one), one.deliveryCount]),
+        [
+          ["1", 2],
+          ["2", 2],
+          ["5", 1],
+        ],
+      );
       assert.deepEqual(await backend.extend(name("a"), [{ receipt: held.receipt, leaseMs: 1000 }]), ["extended"]);
     },
   },
@@ -45,7 +74,8 @@ export const recoveryCases = section("recovery", [
       const texts = Array.from({ length: 1200 }, (_, index) => String(index));
       await put(backend, JOBS, ...texts);
       await put(backend, name("other"), "x");
-      for (let round = 0; round < 3; round += 1) assert.equal((await backend.dequeue(JOBS, { limit: 400, leaseMs: spanMs * 2 })).length, 400);
+      for (let round = 0; round < 3; round += 1)
+        assert.equal((await backend.dequeue(JOBS, { limit: 400, leaseMs: spanMs * 2 })).length, 400);
       await take(backend, name("other"), { leaseMs: spanMs * 2 });
       await passTime(spanMs * 2);
       let recovered = 0;
@@ -109,7 +139,10 @@ export const recoveryCases = section("recovery", [
       await put(backend, JOBS, ...texts);
       const held = await backend.dequeue(JOBS, { limit: 1000, leaseMs: spanMs * 3 });
       const more = await backend.dequeue(JOBS, { limit: 200, leaseMs: spanMs });
-      await backend.extend(JOBS, held.slice(600).map((one) => ({ receipt: one.receipt, leaseMs: spanMs * 2 })));
+      await backend.extend(
+        JOBS,
+        held.slice(600).map((one) => ({ receipt: one.receipt, leaseMs: spanMs * 2 })),
+      );
       assert.equal(more.length, 200);
       await passTime(spanMs * 3);
       const again: string[] = [];
@@ -132,7 +165,10 @@ export const recoveryCases = section("recovery", [
       await backend.dequeue(JOBS, { limit: 300, leaseMs: spanMs });
       await passTime(spanMs);
       const steps = await Promise.all([...clients, ...clients].map((client) => recoverAll(client)));
-      assert.equal(steps.reduce((sum, step) => sum + step.recovered, 0), 300);
+      assert.equal(
+        steps.reduce((sum, step) => sum + step.recovered, 0),
+        300,
+      );
       await counts(backend, JOBS, 300, 0);
       assert.equal((await backend.statistics(JOBS)).returned, 300);
     },

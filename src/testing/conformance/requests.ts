@@ -3,7 +3,23 @@
 import assert from "node:assert/strict";
 import type { DeliveredMessage } from "../../core/message.ts";
 import { section } from "./case.ts";
-import { ack, assertStale, bytes, comparable, content, counts, empty, JOBS, make, name, put, recoverAll, refused, take, takeTexts } from "./steps.ts";
+import {
+  ack,
+  assertStale,
+  bytes,
+  comparable,
+  content,
+  counts,
+  empty,
+  JOBS,
+  make,
+  name,
+  put,
+  recoverAll,
+  refused,
+  take,
+  takeTexts,
+} from "./steps.ts";
 
 function same(actual: readonly DeliveredMessage[], expected: readonly DeliveredMessage[]): void {
   assert.deepEqual(actual.map(comparable), expected.map(comparable));
@@ -76,7 +92,10 @@ export const requestCases = section("request ids", [
       await put(backend, JOBS, "1", "2", "3");
       const first = await backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1" });
       for (const other of [{ limit: 1 }, { limit: 3 }, { leaseMs: 50_001 }, { owner: "process" as const }]) {
-        await refused(() => backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1", ...other }), "id-conflict");
+        await refused(
+          () => backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1", ...other }),
+          "id-conflict",
+        );
       }
       await counts(backend, JOBS, 1, 2);
       same(await backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1" }), first);
@@ -137,7 +156,9 @@ export const requestCases = section("request ids", [
       await make(backend, JOBS);
       const other = await open();
       await put(backend, JOBS, ...Array.from({ length: 20 }, (_, index) => String(index)));
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 ? backend : other).dequeue(JOBS, { limit: 3, requestId: "q1" })));
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => (index % 2 ? backend : other).dequeue(JOBS, { limit: 3, requestId: "q1" })),
+      );
       for (const answer of answers) same(answer, answers[0] ?? []);
       await counts(backend, JOBS, 17, 3);
     },

@@ -4,7 +4,26 @@ import assert from "node:assert/strict";
 import { MAX_BATCH_ITEMS, MAX_REASON_CHARACTERS } from "../../core/limits.ts";
 import type { Receipt } from "../../core/names.ts";
 import { section } from "./case.ts";
-import { ack, ackOutcome, assertStale, bytes, content, counts, empty, everyDeadLetter, everyMessage, id, JOBS, make, name, put, refused, take, takeTexts, withId } from "./steps.ts";
+import {
+  ack,
+  ackOutcome,
+  assertStale,
+  bytes,
+  content,
+  counts,
+  empty,
+  everyDeadLetter,
+  everyMessage,
+  id,
+  JOBS,
+  make,
+  name,
+  put,
+  refused,
+  take,
+  takeTexts,
+  withId,
+} from "./steps.ts";
 
 export const settlingCases = section("settling", [
   {
@@ -39,10 +58,23 @@ export const settlingCases = section("settling", [
     async run({ backend }) {
       await make(backend, JOBS);
       await put(backend, JOBS, "1", "2", "3");
-      const [one, two, three] = (await backend.dequeue(JOBS, { limit: 3 })).map((delivered) => delivered.receipt) as [Receipt, Receipt, Receipt];
+      const [one, two, three] = (await backend.dequeue(JOBS, { limit: 3 })).map((delivered) => delivered.receipt) as [
+        Receipt,
+        Receipt,
+        Receipt,
+      ];
       await ack(backend, JOBS, { receipt: two });
-      const answers = await backend.ack(JOBS, [{ receipt: one }, { receipt: two }, { receipt: three }, { receipt: one }, { receipt: "r-1-2-3" as Receipt }]);
-      assert.deepEqual(answers.map((answer) => answer.outcome), ["acked", "stale", "acked", "stale", "stale"]);
+      const answers = await backend.ack(JOBS, [
+        { receipt: one },
+        { receipt: two },
+        { receipt: three },
+        { receipt: one },
+        { receipt: "r-1-2-3" as Receipt },
+      ]);
+      assert.deepEqual(
+        answers.map((answer) => answer.outcome),
+        ["acked", "stale", "acked", "stale", "stale"],
+      );
       await counts(backend, JOBS, 0, 0);
     },
   },
@@ -65,25 +97,97 @@ export const settlingCases = section("settling", [
       await make(backend, JOBS);
       await put(backend, JOBS, ...Array.from({ length: MAX_BATCH_ITEMS }, (_, index) => String(index)));
       const held: Receipt[] = [];
-      for (let round = 0; round < MAX_BATCH_ITEMS / 1000; round += 1) held.push(...(await backend.dequeue(JOBS, { limit: 1000 })).map((one) => one.receipt));
+      for (let round = 0; round < MAX_BATCH_ITEMS / 1000; round += 1)
+        held.push(...(await backend.dequeue(JOBS, { limit: 1000 })).map((one) => one.receipt));
       assert.equal(new Set(held).size, MAX_BATCH_ITEMS);
       const many = [...held, "r-1-1-1" as Receipt];
-      await refused(() => backend.ack(JOBS, many.map((receipt) => ({ receipt }))), "invalid-argument");
-      await refused(() => backend.ackById(JOBS, many.map(() => id("x"))), "invalid-argument");
-      await refused(() => backend.nack(JOBS, many.map((receipt) => ({ receipt }))), "invalid-argument");
+      await refused(
+        () =>
+          backend.ack(
+            JOBS,
+            many.map((receipt) => ({ receipt })),
+          ),
+        "invalid-argument",
+      );
+      await refused(
+        () =>
+          backend.ackById(
+            JOBS,
+            many.map(() => id("x")),
+          ),
+        "invalid-argument",
+      );
+      await refused(
+        () =>
+          backend.nack(
+            JOBS,
+            many.map((receipt) => ({ receipt })),
+          ),
+        "invalid-argument",
+      );
       await refused(() => backend.release(JOBS, many), "invalid-argument");
-      await refused(() => backend.extend(JOBS, many.map((receipt) => ({ receipt, leaseMs: 1000 }))), "invalid-argument");
-      await refused(() => backend.redrive(JOBS, many.map(() => id("x"))), "invalid-argument");
-      await refused(() => backend.drop(JOBS, many.map(() => id("x"))), "invalid-argument");
+      await refused(
+        () =>
+          backend.extend(
+            JOBS,
+            many.map((receipt) => ({ receipt, leaseMs: 1000 })),
+          ),
+        "invalid-argument",
+      );
+      await refused(
+        () =>
+          backend.redrive(
+            JOBS,
+            many.map(() => id("x")),
+          ),
+        "invalid-argument",
+      );
+      await refused(
+        () =>
+          backend.drop(
+            JOBS,
+            many.map(() => id("x")),
+          ),
+        "invalid-argument",
+      );
       await counts(backend, JOBS, 0, MAX_BATCH_ITEMS);
-      assert.ok((await backend.extend(JOBS, held.map((receipt) => ({ receipt, leaseMs: 600_000 })))).every((answer) => answer === "extended"));
+      assert.ok(
+        (
+          await backend.extend(
+            JOBS,
+            held.map((receipt) => ({ receipt, leaseMs: 600_000 })),
+          )
+        ).every((answer) => answer === "extended"),
+      );
       assert.ok((await backend.release(JOBS, held)).every((answer) => answer === "released"));
       await counts(backend, JOBS, MAX_BATCH_ITEMS, 0);
-      assert.ok((await backend.nack(JOBS, held.map((receipt) => ({ receipt })))).every((answer) => answer === "stale"));
+      assert.ok(
+        (
+          await backend.nack(
+            JOBS,
+            held.map((receipt) => ({ receipt })),
+          )
+        ).every((answer) => answer === "stale"),
+      );
       const again: Receipt[] = [];
-      for (let round = 0; round < MAX_BATCH_ITEMS / 1000; round += 1) again.push(...(await backend.dequeue(JOBS, { limit: 1000 })).map((one) => one.receipt));
-      assert.ok((await backend.nack(JOBS, again.slice(0, 5000).map((receipt) => ({ receipt })))).every((answer) => answer === "pending"));
-      assert.ok((await backend.ack(JOBS, again.map((receipt) => ({ receipt })))).every((answer, index) => answer.outcome === (index < 5000 ? "stale" : "acked")));
+      for (let round = 0; round < MAX_BATCH_ITEMS / 1000; round += 1)
+        again.push(...(await backend.dequeue(JOBS, { limit: 1000 })).map((one) => one.receipt));
+      assert.ok(
+        (
+          await backend.nack(
+            JOBS,
+            again.slice(0, 5000).map((receipt) => ({ receipt })),
+          )
+        ).every((answer) => answer === "pending"),
+      );
+      assert.ok(
+        (
+          await backend.ack(
+            JOBS,
+            again.map((receipt) => ({ receipt })),
+          )
+        ).every((answer, index) => answer.outcome === (index < 5000 ? "stale" : "acked")),
+      );
       await counts(backend, JOBS, 5000, 0);
     },
   },
@@ -111,8 +215,20 @@ export const settlingCases = section("settling", [
       await take(backend, name("other"));
       const held = await take(backend, JOBS);
       assert.deepEqual(
-        await backend.ackById(JOBS, ["waiting", "unknown", "elsewhere", "held", "held", "m-1-1-1", "m-", held.receipt].map((one) => one as never)),
-        ["not-in-processing", "not-in-processing", "not-in-processing", "acked", "not-in-processing", "not-in-processing", "not-in-processing", "not-in-processing"],
+        await backend.ackById(
+          JOBS,
+          ["waiting", "unknown", "elsewhere", "held", "held", "m-1-1-1", "m-", held.receipt].map((one) => one as never),
+        ),
+        [
+          "not-in-processing",
+          "not-in-processing",
+          "not-in-processing",
+          "acked",
+          "not-in-processing",
+          "not-in-processing",
+          "not-in-processing",
+          "not-in-processing",
+        ],
       );
       await counts(backend, JOBS, 2, 0);
       await counts(backend, name("other"), 0, 1);
@@ -130,7 +246,10 @@ export const settlingCases = section("settling", [
       await backend.enqueue(JOBS, [withId("dead", "1"), withId("back", "2")]);
       const [dead, back] = await backend.dequeue(JOBS, { limit: 2 });
       assert.ok(dead && back);
-      await backend.nack(JOBS, [{ receipt: dead.receipt, giveUp: true }, { receipt: back.receipt, delayMs: 50_000 }]);
+      await backend.nack(JOBS, [
+        { receipt: dead.receipt, giveUp: true },
+        { receipt: back.receipt, delayMs: 50_000 },
+      ]);
       assert.deepEqual(await backend.ackById(JOBS, [dead.id, back.id]), ["not-in-processing", "not-in-processing"]);
       await counts(backend, JOBS, 1, 0);
       assert.equal((await everyDeadLetter(backend, JOBS)).length, 1);
@@ -160,7 +279,11 @@ export const settlingCases = section("settling", [
       await put(backend, JOBS, "7");
       const [one, two, three, four, five] = held.map((delivered) => delivered.receipt) as [Receipt, Receipt, Receipt, Receipt, Receipt];
       assert.deepEqual(await backend.release(JOBS, [four, two]), ["released", "released"]);
-      assert.deepEqual(await backend.nack(JOBS, [{ receipt: five }, { receipt: one }, { receipt: three }]), ["pending", "pending", "pending"]);
+      assert.deepEqual(await backend.nack(JOBS, [{ receipt: five }, { receipt: one }, { receipt: three }]), [
+        "pending",
+        "pending",
+        "pending",
+      ]);
       assert.deepEqual((await everyMessage(backend, JOBS)).map(content), ["1", "2", "3", "4", "5", "6", "7"]);
       assert.equal(content((await backend.peek(JOBS)) ?? { data: bytes("nothing") }), "1");
       assert.deepEqual(await takeTexts(backend, JOBS, 4), ["1", "2", "3", "4"]);
@@ -172,15 +295,24 @@ export const settlingCases = section("settling", [
     async run({ backend }) {
       await make(backend, JOBS);
       let stored = 0;
-      const texts = (count: number): string[] => Array.from({ length: count }, () => String((stored += 1)).padStart(4, "0"));
+      const texts = (count: number): string[] => {
+        stored += count;
+        return Array.from({ length: count }, (_, index) => String(stored - count + index).padStart(4, "0"));
+      };
       await put(backend, JOBS, ...texts(10));
       for (let round = 0; round < 20; round += 1) {
         const held = await backend.dequeue(JOBS, { limit: 8 });
         await put(backend, JOBS, ...texts(3));
         const odd = held.filter((_, index) => index % 2 === 1).toReversed();
         await ack(backend, JOBS, ...held.filter((_, index) => index % 4 === 0));
-        await backend.release(JOBS, odd.map((one) => one.receipt));
-        await backend.nack(JOBS, held.filter((_, index) => index % 4 === 2).map((one) => ({ receipt: one.receipt })));
+        await backend.release(
+          JOBS,
+          odd.map((one) => one.receipt),
+        );
+        await backend.nack(
+          JOBS,
+          held.filter((_, index) => index % 4 === 2).map((one) => ({ receipt: one.receipt })),
+        );
         const listed = (await everyMessage(backend, JOBS)).map(content);
         assert.deepEqual(listed, listed.toSorted(), "the listing is in enqueue order");
       }
@@ -202,7 +334,13 @@ export const settlingCases = section("settling", [
       await put(backend, JOBS, "3");
       await passTime(spanMs);
       const due = await backend.dequeue(JOBS, { limit: 5 });
-      assert.deepEqual(due.map((one) => [content(one), one.deliveryCount]), [["1", 2], ["3", 1]]);
+      assert.deepEqual(
+        due.map((one) => [content(one), one.deliveryCount]),
+        [
+          ["1", 2],
+          ["3", 1],
+        ],
+      );
     },
   },
   {
@@ -229,7 +367,10 @@ export const settlingCases = section("settling", [
       const [first, second] = await backend.dequeue(JOBS, { limit: 2 });
       assert.ok(first && second);
       for (const delayMs of [-1, 0.5, Number.NaN, "5", 366 * 24 * 3600 * 1000 + 1]) {
-        await refused(() => backend.nack(JOBS, [{ receipt: first.receipt }, { receipt: second.receipt, delayMs: delayMs as never }]), "invalid-argument");
+        await refused(
+          () => backend.nack(JOBS, [{ receipt: first.receipt }, { receipt: second.receipt, delayMs: delayMs as never }]),
+          "invalid-argument",
+        );
       }
       await counts(backend, JOBS, 0, 2);
     },

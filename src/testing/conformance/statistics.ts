@@ -11,7 +11,16 @@ export const statisticsCases = section("statistics", [
     async run({ backend, open, passTime, spanMs }) {
       await make(backend, JOBS, "next");
       const expected = {
-        pending: 0, processing: 0, delayed: 0, dead: 0, enqueued: 0, delivered: 0, acked: 0, returned: 0, deadLettered: 0, settings: { maxDeliveries: DEFAULT_MAX_DELIVERIES },
+        pending: 0,
+        processing: 0,
+        delayed: 0,
+        dead: 0,
+        enqueued: 0,
+        delivered: 0,
+        acked: 0,
+        returned: 0,
+        deadLettered: 0,
+        settings: { maxDeliveries: DEFAULT_MAX_DELIVERIES },
       };
       const other = await open();
       const check = async (what: string, change: Partial<typeof expected>): Promise<void> => {
@@ -19,7 +28,11 @@ export const statisticsCases = section("statistics", [
         const { oldestPendingMs, oldestProcessingMs, createdAtMs, ...rest } = await other.statistics(JOBS);
         assert.deepEqual(rest, expected, what);
         assert.equal(oldestPendingMs !== undefined, expected.pending > 0, `${what}: an age of the oldest pending where there is one`);
-        assert.equal(oldestProcessingMs !== undefined, expected.processing > 0, `${what}: an age of the oldest in processing where there is one`);
+        assert.equal(
+          oldestProcessingMs !== undefined,
+          expected.processing > 0,
+          `${what}: an age of the oldest in processing where there is one`,
+        );
         assert.ok(createdAtMs > 1_600_000_000_000);
       };
       await check("at first", {});
@@ -48,7 +61,15 @@ export const statisticsCases = section("statistics", [
       await check("redrive", { pending: 5, dead: 0 });
       const last = await backend.dequeue(JOBS, { limit: 2 });
       await check("dequeue again", { pending: 3, processing: 2, delivered: 8 });
-      await backend.ack(JOBS, [{ receipt: last[0]?.receipt as never, forward: [{ queue: JOBS, messages: [{ data: bytes("f") }] }, { queue: name("next"), messages: [{ data: bytes("g") }] }] }]);
+      await backend.ack(JOBS, [
+        {
+          receipt: last[0]?.receipt as never,
+          forward: [
+            { queue: JOBS, messages: [{ data: bytes("f") }] },
+            { queue: name("next"), messages: [{ data: bytes("g") }] },
+          ],
+        },
+      ]);
       await check("ack and forward", { pending: 4, processing: 1, acked: 3, enqueued: 8 });
       await backend.nack(JOBS, [{ receipt: last[1]?.receipt as never, giveUp: true }]);
       await backend.drop(JOBS, [last[1]?.id as never]);
@@ -79,7 +100,10 @@ export const statisticsCases = section("statistics", [
     needs: ["manual-clock"],
     async run({ backend, passTime }) {
       await make(backend, JOBS);
-      await backend.enqueue(JOBS, [1000, 2000, 2000, 0].map((delayMs) => ({ data: bytes("x"), delayMs })));
+      await backend.enqueue(
+        JOBS,
+        [1000, 2000, 2000, 0].map((delayMs) => ({ data: bytes("x"), delayMs })),
+      );
       const delayed = async (): Promise<number> => (await backend.statistics(JOBS)).delayed;
       assert.equal(await delayed(), 3);
       await passTime(1000);

@@ -95,7 +95,10 @@ export const statusCases = section("status", [
         const { pending, processing } = await poller.status(JOBS);
         assert.ok(pending >= 0 && processing >= 0);
         const unacked = pending + processing;
-        assert.ok(unacked >= surelyMade - acked.begun && unacked <= made.begun - surelyAcked, `${surelyMade - acked.begun} <= ${unacked} <= ${made.begun - surelyAcked}`);
+        assert.ok(
+          unacked >= surelyMade - acked.begun && unacked <= made.begun - surelyAcked,
+          `${surelyMade - acked.begun} <= ${unacked} <= ${made.begun - surelyAcked}`,
+        );
       };
       await whileLooking(look, () => Promise.all([...[0, 1, 2, 3].map(produce), ...[0, 1, 2, 3, 4, 5, 6, 7].map(consume)]));
       assert.equal(seen.size, total);
@@ -111,7 +114,9 @@ export const statusCases = section("status", [
       await put(backend, name("c/d"), "1", "2");
       await take(backend, name("c/d"));
       assert.deepEqual(await backend.statuses({ queues: ["c/d", "a", "b"].map(name) }), [
-        { queue: "c/d", pending: 1, processing: 1 }, { queue: "a", pending: 1, processing: 0 }, { queue: "b", pending: 0, processing: 0 },
+        { queue: "c/d", pending: 1, processing: 1 },
+        { queue: "a", pending: 1, processing: 0 },
+        { queue: "b", pending: 0, processing: 0 },
       ]);
       assert.deepEqual(await backend.statuses({ queues: [] }), []);
       const message = await refused(() => backend.statuses({ queues: ["a", "gone", "b"].map(name) }), "queue-not-found");
@@ -124,10 +129,18 @@ export const statusCases = section("status", [
       await make(backend, "a/z", "a", "a_b", "a/b/c", "b");
       await put(backend, name("a/b/c"), "1");
       assert.deepEqual(await backend.statuses({ under: name("a") }), [
-        { queue: "a", pending: 0, processing: 0 }, { queue: "a/b/c", pending: 1, processing: 0 }, { queue: "a/z", pending: 0, processing: 0 },
+        { queue: "a", pending: 0, processing: 0 },
+        { queue: "a/b/c", pending: 1, processing: 0 },
+        { queue: "a/z", pending: 0, processing: 0 },
       ]);
-      assert.deepEqual((await backend.statuses({ under: "" })).map((one) => one.queue), ["a", "a/b/c", "a/z", "a_b", "b"]);
-      assert.deepEqual((await backend.statuses({ under: name("a/b") })).map((one) => one.queue), ["a/b/c"]);
+      assert.deepEqual(
+        (await backend.statuses({ under: "" })).map((one) => one.queue),
+        ["a", "a/b/c", "a/z", "a_b", "b"],
+      );
+      assert.deepEqual(
+        (await backend.statuses({ under: name("a/b") })).map((one) => one.queue),
+        ["a/b/c"],
+      );
       assert.deepEqual(await backend.statuses({ under: name("nothing") }), []);
     },
   },
@@ -138,10 +151,16 @@ export const statusCases = section("status", [
       await Promise.all(queues.map((queue) => backend.createQueue(queue)));
       await put(backend, name("q1499"), "1");
       const statuses = await backend.statuses({ queues: queues.toReversed() });
-      assert.deepEqual(statuses.map((one) => one.queue), queues.toReversed());
+      assert.deepEqual(
+        statuses.map((one) => one.queue),
+        queues.toReversed(),
+      );
       assert.deepEqual(statuses[0], { queue: "q1499", pending: 1, processing: 0 });
       assert.equal((await backend.statuses({ under: "" })).length, 1500);
-      await refused(() => backend.statuses({ queues: Array.from({ length: MAX_SNAPSHOT_QUEUES + 1 }, () => name("q0")) }), "invalid-argument");
+      await refused(
+        () => backend.statuses({ queues: Array.from({ length: MAX_SNAPSHOT_QUEUES + 1 }, () => name("q0")) }),
+        "invalid-argument",
+      );
       await refused(() => backend.mark({ queues: Array.from({ length: MAX_SNAPSHOT_QUEUES + 1 }, () => name("q0")) }), "invalid-argument");
     },
   },

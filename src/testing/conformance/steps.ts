@@ -41,8 +41,14 @@ export async function make(backend: Backend, ...queues: readonly (QueueName | st
 
 /** Enqueues texts in one call and returns their ids. */
 export async function put(backend: Backend, queue: QueueName, ...texts: readonly string[]): Promise<MessageId[]> {
-  const answers = await backend.enqueue(queue, texts.map((one) => ({ data: bytes(one) })));
-  assert.deepEqual(answers.map((answer) => answer.outcome), texts.map(() => "enqueued"));
+  const answers = await backend.enqueue(
+    queue,
+    texts.map((one) => ({ data: bytes(one) })),
+  );
+  assert.deepEqual(
+    answers.map((answer) => answer.outcome),
+    texts.map(() => "enqueued"),
+  );
   return answers.map((answer) => answer.id);
 }
 
@@ -81,8 +87,14 @@ export async function counts(backend: Backend, queue: QueueName, pending: number
 
 /** Acks and fails unless each was acked. */
 export async function ack(backend: Backend, queue: QueueName, ...delivered: readonly { readonly receipt: Receipt }[]): Promise<void> {
-  const answers = await backend.ack(queue, delivered.map((one) => ({ receipt: one.receipt })));
-  assert.deepEqual(answers, delivered.map(() => ({ outcome: "acked", forwarded: [] })));
+  const answers = await backend.ack(
+    queue,
+    delivered.map((one) => ({ receipt: one.receipt })),
+  );
+  assert.deepEqual(
+    answers,
+    delivered.map(() => ({ outcome: "acked", forwarded: [] })),
+  );
 }
 
 /** The answer of an ack of one receipt. */
@@ -156,7 +168,12 @@ export async function refused(action: () => Promise<unknown>, ...codes: readonly
 }
 
 /** Lets time pass in small steps until `condition` holds; fails when it does not after `withinMs` of the store's time. */
-export async function eventually(context: ConformanceContext, what: string, condition: () => Promise<boolean> | boolean, withinMs = 10_000): Promise<void> {
+export async function eventually(
+  context: ConformanceContext,
+  what: string,
+  condition: () => Promise<boolean> | boolean,
+  withinMs = 10_000,
+): Promise<void> {
   for (let passed = 0; passed < withinMs; passed += 20) {
     if (await condition()) return;
     await context.passTime(20);

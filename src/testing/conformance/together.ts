@@ -28,8 +28,23 @@ export const togetherCases = section("calls at once", [
         backend.removeQueue(name("missing")),
       ]);
       assert.deepEqual(
-        results.map((result) => (result.status === "fulfilled" ? "done" : isQueueFSError(result.reason) ? result.reason.code : String(result.reason))),
-        ["done", "queue-not-found", "message-too-large", "done", "done", "queue-not-found", "done", "done", "queue-not-found", "invalid-argument", "done", "queue-not-found"],
+        results.map((result) =>
+          result.status === "fulfilled" ? "done" : isQueueFSError(result.reason) ? result.reason.code : String(result.reason),
+        ),
+        [
+          "done",
+          "queue-not-found",
+          "message-too-large",
+          "done",
+          "done",
+          "queue-not-found",
+          "done",
+          "done",
+          "queue-not-found",
+          "invalid-argument",
+          "done",
+          "queue-not-found",
+        ],
       );
       assert.deepEqual((await everyMessage(backend, JOBS)).map(content).toSorted(), ["1", "2"]);
       assert.deepEqual(await takeTexts(backend, name("next")), ["forwarded"]);
@@ -45,7 +60,10 @@ export const togetherCases = section("calls at once", [
       for (let index = 0; index < 30; index += 1) await backend.enqueue(JOBS, [{ data: bytes(String(index)) }]);
       await noise;
       const order = (await everyMessage(backend, JOBS)).map(content).filter((one) => !one.startsWith("noise"));
-      assert.deepEqual(order, Array.from({ length: 30 }, (_, index) => String(index)));
+      assert.deepEqual(
+        order,
+        Array.from({ length: 30 }, (_, index) => String(index)),
+      );
     },
   },
   {
@@ -73,7 +91,10 @@ export const togetherCases = section("calls at once", [
       for (let round = 0; round < 50; round += 1) {
         await put(backend, JOBS, String(round));
         const held = await take(backend, JOBS);
-        const [answer, nacked] = await Promise.all([ackOutcome(round % 2 ? backend : other, JOBS, held.receipt), other.nack(JOBS, [{ receipt: held.receipt }])]);
+        const [answer, nacked] = await Promise.all([
+          ackOutcome(round % 2 ? backend : other, JOBS, held.receipt),
+          other.nack(JOBS, [{ receipt: held.receipt }]),
+        ]);
         assert.deepEqual([answer, nacked[0]].filter((one) => one === "stale").length, 1, `${answer} and ${nacked[0]}`);
         if (answer === "acked") acked += 1;
         await counts(backend, JOBS, answer === "acked" ? 0 : 1, 0);
@@ -90,7 +111,10 @@ export const togetherCases = section("calls at once", [
       for (let round = 0; round < 50; round += 1) {
         await put(backend, JOBS, "1", "2");
         const [first, second] = [await take(backend, JOBS), await take(other, JOBS)];
-        assert.deepEqual(await Promise.all([ackOutcome(backend, JOBS, first.receipt), ackOutcome(other, JOBS, second.receipt)]), ["acked", "acked"]);
+        assert.deepEqual(await Promise.all([ackOutcome(backend, JOBS, first.receipt), ackOutcome(other, JOBS, second.receipt)]), [
+          "acked",
+          "acked",
+        ]);
         await counts(other, JOBS, 0, 0);
       }
     },

@@ -15,7 +15,12 @@ function watch(backend: Backend, queue: QueueName): { calls(): number; stop(): v
   return { calls: () => calls, stop };
 }
 
-async function wakes(context: ConformanceContext, watched: { calls(): number }, what: string, change: () => Promise<unknown>): Promise<void> {
+async function wakes(
+  context: ConformanceContext,
+  watched: { calls(): number },
+  what: string,
+  change: () => Promise<unknown>,
+): Promise<void> {
   const before = watched.calls();
   await change();
   await eventually(context, `the listener is called after ${what}`, () => watched.calls() > before);
@@ -28,9 +33,13 @@ export const wakingCases = section("waking", [
       const { backend, open } = context;
       await make(backend, JOBS);
       const other = await open();
-      for (const [whose, client] of [["its own", backend], ["another", other]] as const) {
+      for (const [whose, client] of [
+        ["its own", backend],
+        ["another", other],
+      ] as const) {
         const watched = watch(backend, JOBS);
-        const step = (what: string, change: () => Promise<unknown>): Promise<void> => wakes(context, watched, `${what} by ${whose} client`, change);
+        const step = (what: string, change: () => Promise<unknown>): Promise<void> =>
+          wakes(context, watched, `${what} by ${whose} client`, change);
         await step("enqueue", () => put(client, JOBS, "1", "2", "3"));
         let held = await take(backend, JOBS);
         await step("ack", () => ack(client, JOBS, held));
@@ -72,7 +81,9 @@ export const wakingCases = section("waking", [
       await put(backend, JOBS, "1");
       const held = await take(backend, JOBS);
       const watched = watch(await open(), name("next"));
-      await wakes(context, watched, "forward", () => backend.ack(JOBS, [{ receipt: held.receipt, forward: [{ queue: name("next"), messages: [{ data: held.data }] }] }]));
+      await wakes(context, watched, "forward", () =>
+        backend.ack(JOBS, [{ receipt: held.receipt, forward: [{ queue: name("next"), messages: [{ data: held.data }] }] }]),
+      );
       watched.stop();
     },
   },
