@@ -49,12 +49,24 @@ export interface BackendDescription {
   readonly maxMessageBytes: number;
 }
 
+/**
+ * How another thread of this process opens the same store: `exportName` of the module at the URL `module`, called with `options`, which can be
+ * cloned to a thread. It may hold secrets: never log it.
+ */
+export interface Reopening {
+  readonly module: string;
+  readonly exportName: string;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
 /** Called when something may have changed in these queues (`undefined` for any). May be called without need; calls may be merged. */
 export type ChangeListener = (queues: ReadonlySet<QueueName> | undefined) => void;
 
 /** One open store. Opened by its backend's `open…` function, which resolves when it works. */
 export interface Backend extends AsyncDisposable {
   readonly description: BackendDescription;
+  /** How another thread opens the same store, so that leases are renewed while this thread is busy; absent when no other thread can. */
+  readonly reopening?: Reopening;
 
   /** Makes a queue. `exists` changes nothing, its settings neither. */
   createQueue(queue: QueueName, settings?: Partial<QueueSettings>): Promise<"created" | "exists">;
@@ -85,6 +97,11 @@ export interface Backend extends AsyncDisposable {
   nack(queue: QueueName, items: readonly NackItem[]): Promise<NackAnswer[]>;
   /** Gives messages back, at their old places, as if they had not been delivered: the delivery does not count. */
   release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]>;
+  /**
+   * How long until a dequeue could find something merely because time passed, in milliseconds: 0 when a message is available now, else the
+   * time to the earliest end of a lease or of a delay, else `undefined`. For consumers that sleep; new messages are told by `subscribe`.
+   */
+  nextDue(queue: QueueName): Promise<number | undefined>;
   /** Renews leases, counted from this step. A lease that has ended but was not recovered yet is still current and is renewed. */
   extend(queue: QueueName, items: readonly ExtendItem[]): Promise<("extended" | "stale")[]>;
 

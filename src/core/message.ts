@@ -179,6 +179,8 @@ export interface Statistics extends Status {
   readonly returned: number;
   /** Messages ever moved to the dead letters. */
   readonly deadLettered: number;
+  /** Messages ever removed by `clear`: tells a queue that was worked off from one that was emptied. */
+  readonly cleared: number;
   /** Age of the oldest unacked message that is pending, in milliseconds by the wall clock; absent when none is. */
   readonly oldestPendingMs?: number;
   /** Age of the oldest unacked message that is in processing, since it was enqueued, in milliseconds; absent when none is. */

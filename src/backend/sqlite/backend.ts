@@ -8,7 +8,7 @@ import {
   checkBatch, checkChangedSettings, checkDequeue, checkExtensions, checkMessages, checkNacks, checkNewSettings, checkPage, checkSelection,
 } from "../../core/request.ts";
 import { nextTurn, TurnCounter } from "../../core/turn.ts";
-import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
+import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
 import type { Database } from "./connection.ts";
 import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
 import { dequeueFrom } from "./dequeue.ts";
@@ -17,7 +17,7 @@ import { identifyThisProcess } from "./host.ts";
 import { inspectStore } from "./inspect.ts";
 import type { SqliteSettings } from "./options.ts";
 import { clearQueue, configureQueue, createQueue, removeQueue } from "./queues.ts";
-import { findRow, readMark, readMessages, readPeek, readReached, readStatistics, readStatus, readStatuses } from "./reading.ts";
+import { findRow, readMark, readMessages, readNextDue, readPeek, readReached, readStatistics, readStatus, readStatuses } from "./reading.ts";
 import { findGoneSessions, recoverStep } from "./recovery.ts";
 import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts";
 import { Space } from "./space.ts";
@@ -33,6 +33,7 @@ const READ_ATTEMPTS = 200;
 /** One open SQLite store. */
 export class SqliteBackend implements Backend {
   readonly description: BackendDescription;
+  readonly reopening: Reopening;
   readonly #database: Database;
   readonly #context: StoreContext;
   readonly #settings: SqliteSettings;
@@ -44,10 +45,11 @@ export class SqliteBackend implements Backend {
   #session: number | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(database: Database, context: StoreContext, settings: SqliteSettings) {
+  constructor(database: Database, context: StoreContext, settings: SqliteSettings, reopening: Reopening) {
     this.#database = database;
     this.#context = context;
     this.#settings = settings;
+    this.reopening = reopening;
     this.description = { kind: "sqlite", location: settings.path, durable: settings.path !== ":memory:", sharedBy: "host", maxMessageBytes: settings.maxMessageBytes };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
     this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
@@ -205,6 +207,10 @@ export class SqliteBackend implements Backend {
         return copies.map((item) => one(step, row, item));
       };
     });
+  }
+
+  nextDue(queue: QueueName): Promise<number | undefined> {
+    return this.#snapshot((context) => readNextDue(context, queue));
   }
 
   peek(queue: QueueName): Promise<shapes.Message | undefined> {

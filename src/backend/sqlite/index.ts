@@ -39,7 +39,9 @@ export async function openSqlite(options: SqliteOptions): Promise<Backend> {
     if (network !== undefined) {
       settings.onError(new QueueFSError("store-unsuitable", `${settings.path} lies on ${network}, where SQLite's log cannot be shared safely between hosts; use a local disk, or Redis`));
     }
-    const backend = new SqliteBackend(database, { sql, clock: settings.clock, random: settings.random, storeId, rememberMs: settings.rememberMs }, settings);
+    const { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } = settings;
+    const reopening = { module: import.meta.url, exportName: "openSqlite", options: { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } };
+    const backend = new SqliteBackend(database, { sql, clock: settings.clock, random: settings.random, storeId, rememberMs }, settings, reopening);
     await backend.recover();
     return backend;
   } catch (error) {

@@ -75,6 +75,15 @@ export function readPeek(context: StoreContext, name: QueueName): Message | unde
   return { id: idOf({ context }, queue.slot, sequence, row[1]), data: row[2], enqueuedAtMs: row[0], deliveryCount: count };
 }
 
+/** How long until time alone makes something available, in milliseconds. */
+export function readNextDue(context: StoreContext, name: QueueName): number | undefined {
+  const queue = findRow(context, name);
+  if (queue.pending > queue.delayed) return 0;
+  if (queue.processing + queue.delayed === 0) return undefined;
+  const row = context.sql.firstDue.get(queue.slot) as [number] | undefined;
+  return row === undefined ? undefined : Math.max(0, row[0] - context.clock.monotonicMs());
+}
+
 type ListedColumns = [sequence: number, enqueuedAt: number, id: string | null, data: Buffer, state: number, deliveryCount: number];
 
 /** One page of the unacked messages of a queue. */
@@ -109,6 +118,7 @@ export function readStatistics(context: StoreContext, name: QueueName): Statisti
     acked: queue.acked,
     returned: queue.returned,
     deadLettered: queue.deadLettered,
+    cleared: queue.cleared,
     ...(oldestPendingMs === undefined ? {} : { oldestPendingMs }),
     ...(oldestProcessingMs === undefined ? {} : { oldestProcessingMs }),
     createdAtMs: queue.createdAt,

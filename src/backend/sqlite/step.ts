@@ -24,21 +24,22 @@ export interface QueueRow {
   acked: number;
   returned: number;
   deadLettered: number;
+  readonly cleared: number;
   /** Whether the row was changed and must be written. */
   changed: boolean;
 }
 
 type QueueColumns = [
-  number, string, number, number, number, number, number, number, number, number, number, number, number, number, number, number, number,
+  number, string, number, number, number, number, number, number, number, number, number, number, number, number, number, number, number, number,
 ];
 
 /** Makes a row of what queueByName and queueBySlot return. */
 export function queueRow(columns: unknown): QueueRow {
-  const [slot, name, life, createdAt, maxDeliveries, head, tail, pending, processing, ready, delayed, dead, enqueued, delivered, acked, returned, deadLettered] =
+  const [slot, name, life, createdAt, maxDeliveries, head, tail, pending, processing, ready, delayed, dead, enqueued, delivered, acked, returned, deadLettered, cleared] =
     columns as QueueColumns;
   return {
     slot, name: name as QueueName, life, createdAt, maxDeliveries, head, tail, pending, processing, ready, delayed, dead, enqueued, delivered,
-    acked, returned, deadLettered, changed: false,
+    acked, returned, deadLettered, cleared, changed: false,
   };
 }
 

@@ -31,7 +31,8 @@ CREATE TABLE queue (
   delivered INTEGER NOT NULL DEFAULT 0,
   acked INTEGER NOT NULL DEFAULT 0,
   returned INTEGER NOT NULL DEFAULT 0,
-  dead_lettered INTEGER NOT NULL DEFAULT 0
+  dead_lettered INTEGER NOT NULL DEFAULT 0,
+  cleared INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Slots that no queue has now. `emptying`: rows of an earlier life are still being deleted, step by step.

@@ -62,6 +62,9 @@ SELECT min(key) & 70368744177663 AS sequence FROM place WHERE key >> 46 = ? AND 
 -- name: deliveryCountAt
 SELECT delivery_count FROM place WHERE key = ? << 46 | ?
 
+-- name: firstDue
+SELECT due FROM place WHERE key >> 46 = ? AND due IS NOT NULL ORDER BY due LIMIT 1
+
 -- name: activeSlots
 -- Queues in which something can be due.
 SELECT slot FROM queue WHERE (processing > 0 OR delayed > 0) AND slot > ? ORDER BY slot LIMIT 0 + ?

@@ -1,11 +1,11 @@
 -- name: queueByName
 SELECT slot, name, life, created_at, max_deliveries, head, tail, pending, processing, ready, delayed, dead,
-  enqueued, delivered, acked, returned, dead_lettered
+  enqueued, delivered, acked, returned, dead_lettered, cleared
 FROM queue WHERE name = ?
 
 -- name: queueBySlot
 SELECT slot, name, life, created_at, max_deliveries, head, tail, pending, processing, ready, delayed, dead,
-  enqueued, delivered, acked, returned, dead_lettered
+  enqueued, delivered, acked, returned, dead_lettered, cleared
 FROM queue WHERE slot = ?
 
 -- name: saveQueue
@@ -19,7 +19,7 @@ INSERT INTO queue (slot, name, life, created_at, max_deliveries, head, tail) VAL
 
 -- name: moveQueue
 -- Clearing gives the queue a new slot at once; the rows of the old one are deleted in steps.
-UPDATE queue SET slot = ?, head = ?, tail = ?, pending = 0, processing = 0, ready = 0, delayed = 0 WHERE slot = ?
+UPDATE queue SET slot = ?, head = ?, tail = ?, cleared = cleared + pending + processing, pending = 0, processing = 0, ready = 0, delayed = 0 WHERE slot = ?
 
 -- name: configureQueue
 UPDATE queue SET max_deliveries = ? WHERE slot = ?
