@@ -1,0 +1,252 @@
+/**
+ * One connection for commands. It is made anew when it breaks or falls silent, and each call is tried again until it is answered or
+ * its time is over. That is safe because calls that change something carry a number by which the server knows them (session.ts).
+ */
+
+import { backoffMs } from "../../core/backoff.ts";
+import type { Timer } from "../../core/clock.ts";
+import { closedError, QueueFSError } from "../../core/errors.ts";
+import type { OwnClient } from "./client.ts";
+import { classify, isCertain, isRefusal, translate, unknownOutcome, unreachable } from "./failure.ts";
+import type { RedisSettings } from "./options.ts";
+
+/** One call, which may be sent several times. */
+export interface Call {
+  /** Whether it changes something, so that an answer that never came leaves its outcome unknown. */
+  readonly changes: boolean;
+  /** Sends it; with the whole script where `whole`, since the server does not know its name. */
+  send(client: OwnClient, whole: boolean): Promise<unknown>;
+}
+
+const RETRY_BACKOFF = { firstMs: 4, maximumMs: 250 } as const;
+const RECONNECT_BACKOFF = { firstMs: 10, maximumMs: 500 } as const;
+
+/** What ioredis is told, so that it neither queues nor resends: both are done here, where a repeat is recognised. */
+export function clientSettings(settings: RedisSettings): object {
+  return {
+    lazyConnect: true,
+    // With 0 every command that was in the air is rejected when the connection closes; with anything else some would never settle.
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    enableReadyCheck: true,
+    connectTimeout: settings.connectTimeoutMs,
+    keepAlive: 10_000,
+    keyPrefix: "",
+    retryStrategy: (attempt: number) => backoffMs(RECONNECT_BACKOFF, attempt, settings.random),
+    // After a failover this server may be a replica for good: look the address up again.
+    reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+  };
+}
+
+/** The connection for commands. */
+export class Connection {
+  readonly location: string;
+  readonly #client: OwnClient;
+  readonly #settings: RedisSettings;
+  readonly #wakers = new Set<() => void>();
+  #lastError: unknown;
+  #calls = 0;
+  #inAir = 0;
+  #progressMs = 0;
+  #watchdog: Timer | undefined;
+  #handshake: Timer | undefined;
+  #isDown = false;
+  #isClosed = false;
+  #referenced: boolean | undefined;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(client: OwnClient, settings: RedisSettings, location: string) {
+    this.location = location;
+    this.#client = client;
+    this.#settings = settings;
+    client.on("error", (error: Error) => this.#failed(error));
+    client.on("connect", () => this.#connected());
+    client.on("ready", () => this.#becameReady());
+    client.on("close", () => this.#lost());
+  }
+
+  /**
+   * Connects for the first time.
+   *
+   * @throws QueueFSError `store-unreachable`, or `store-failed` when the server refuses the user
+   */
+  async open(): Promise<void> {
+    const deadline = this.#now() + this.#settings.connectTimeoutMs;
+    // Its rejection says no more than the error events do.
+    this.#client.connect().catch(() => {});
+    while (!(await this.#untilReady(Math.min(100, deadline - this.#now())))) {
+      if (isRefusal(this.#lastError)) throw translate(this.#lastError, this.location);
+      if (this.#now() >= deadline) throw unreachable(this.location, this.#lastError);
+    }
+  }
+
+  /** Sends a call until it is answered. @throws QueueFSError what the answer means, or that there was none */
+  run(call: Call): Promise<unknown> {
+    if (this.#isClosed) return Promise.reject(closedError(`the connection to ${this.location}`));
+    this.#calls += 1;
+    if (this.#client.status !== "ready") return this.#persist(call, undefined);
+    return this.#attempt(call, false).then(
+      (reply) => {
+        this.#finished();
+        return reply;
+      },
+      (error: unknown) => this.#persist(call, error),
+    );
+  }
+
+  async #persist(call: Call, first: unknown): Promise<unknown> {
+    try {
+      return await this.#repeat(call, first);
+    } finally {
+      this.#finished();
+    }
+  }
+
+  async #repeat(call: Call, first: unknown): Promise<unknown> {
+    const deadline = this.#now() + this.#settings.outageMs;
+    let error = first;
+    let mayHaveHappened = false;
+    let whole = false;
+    for (let attempt = 1; ; attempt += 1) {
+      const failure = error === undefined ? undefined : classify(error);
+      if (failure === "lost") mayHaveHappened = call.changes;
+      if (failure === "load") whole = true;
+      if (failure === "final") throw mayHaveHappened && !isCertain(error) ? unknownOutcome(this.location, error) : translate(error, this.location);
+      if (failure === "wait" || failure === "unsent") await this.#pause(backoffMs(RETRY_BACKOFF, attempt, this.#settings.random));
+      if (this.#isClosed || this.#now() >= deadline || !(await this.#untilReady(deadline - this.#now()))) {
+        if (mayHaveHappened) throw unknownOutcome(this.location, error);
+        if (this.#isClosed) throw closedError(`the connection to ${this.location}`);
+        throw failure === "wait" ? translate(error, this.location) : unreachable(this.location, this.#lastError ?? error);
+      }
+      try {
+        return await this.#attempt(call, whole);
+      } catch (thrown) {
+        error = thrown;
+      }
+    }
+  }
+
+  async #attempt(call: Call, whole: boolean): Promise<unknown> {
+    if (this.#inAir === 0) this.#progressMs = this.#now();
+    this.#inAir += 1;
+    this.#watch();
+    this.#reference();
+    try {
+      return await call.send(this.#client, whole);
+    } finally {
+      this.#inAir -= 1;
+      this.#progressMs = this.#now();
+    }
+  }
+
+  #finished(): void {
+    this.#calls -= 1;
+    this.#reference();
+    if (this.#calls === 0) this.#whenIdle?.();
+  }
+
+  /** Resolves when no call is in the air. */
+  async whenIdle(): Promise<void> {
+    if (this.#calls > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve));
+  }
+
+  #now(): number {
+    return this.#settings.clock.monotonicMs();
+  }
+
+  // A connection may die without a word (a cable, a firewall, a server that is stopped): silence while calls are in the air tells.
+  #watch(): void {
+    this.#watchdog ??= this.#settings.clock.setTimer(() => {
+      this.#watchdog = undefined;
+      if (this.#inAir === 0) return;
+      if (this.#now() - this.#progressMs >= this.#settings.commandTimeoutMs) this.#abandon("no answer within the command timeout");
+      else this.#watch();
+    }, this.#settings.commandTimeoutMs / 2);
+  }
+
+  #abandon(reason: string): void {
+    this.#lastError = new Error(reason);
+    // Ending it in good order would wait for the other side.
+    if (this.#client.stream) this.#client.stream.destroy();
+    else this.#client.disconnect(true);
+  }
+
+  #connected(): void {
+    this.#handshake?.cancel();
+    this.#handshake = this.#settings.clock.setTimer(() => {
+      if (this.#client.status !== "ready") this.#abandon("no answer to the greeting within the connect timeout");
+    }, this.#settings.connectTimeoutMs);
+  }
+
+  #becameReady(): void {
+    this.#handshake?.cancel();
+    this.#isDown = false;
+    this.#lastError = undefined;
+    this.#referenced = undefined;
+    this.#reference();
+    this.#wakeAll();
+  }
+
+  #lost(): void {
+    this.#handshake?.cancel();
+    if (this.#isClosed || this.#isDown) return;
+    this.#isDown = true;
+    const reason = this.#lastError instanceof Error ? `: ${this.#lastError.message}` : "";
+    this.#settings.onError(new QueueFSError("store-unreachable", `lost the connection to ${this.location}${reason}; connecting again`));
+  }
+
+  #failed(error: Error): void {
+    this.#lastError = error;
+    this.#wakeAll();
+  }
+
+  // An idle store does not keep the process alive, a call in the air does.
+  #reference(): void {
+    const wanted = this.#calls > 0;
+    if (wanted === this.#referenced) return;
+    const { stream } = this.#client;
+    if (!stream) return;
+    this.#referenced = wanted;
+    if (wanted) stream.ref?.();
+    else stream.unref?.();
+  }
+
+  #wakeAll(): void {
+    for (const wake of [...this.#wakers]) wake();
+  }
+
+  async #untilReady(atMostMs: number): Promise<boolean> {
+    const deadline = this.#now() + atMostMs;
+    while (this.#client.status !== "ready" && !this.#isClosed) {
+      const left = deadline - this.#now();
+      if (left <= 0) return false;
+      await this.#pause(left);
+      if (isRefusal(this.#lastError)) return this.#client.status === "ready";
+    }
+    return !this.#isClosed;
+  }
+
+  /** Waits until time has passed, the connection changed, or it was closed. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#wakers.delete(done);
+        timer.cancel();
+        resolve();
+      };
+      const timer = this.#settings.clock.setTimer(done, ms);
+      this.#wakers.add(done);
+    });
+  }
+
+  /** Lets go of the server. Calls still in the air fail. */
+  close(): void {
+    this.#isClosed = true;
+    this.#watchdog?.cancel();
+    this.#handshake?.cancel();
+    this.#client.disconnect();
+    this.#client.stream?.destroy();
+    this.#wakeAll();
+  }
+}

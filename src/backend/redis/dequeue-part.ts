@@ -1,0 +1,86 @@
+/** Dequeue, as a part of a script call, and how messages are read from what the scripts answer. */
+
+import { QueueFSError, quote } from "../../core/errors.ts";
+import type { DeliveredMessage, Message } from "../../core/message.ts";
+import { type MessageId, makeReceipt, type QueueName } from "../../core/names.ts";
+import type { DequeueRequest } from "../../core/request.ts";
+import type { ByteReader, ByteWriter } from "./bytes.ts";
+import { KIND, Part } from "./part.ts";
+import type { QueueLife } from "./registry.ts";
+
+const HAS_CHOSEN_ID = 1;
+const HAS_REQUEST_ID = 1;
+const OWNER_RECEIPT = 2;
+/** What an item of a dequeue's answer begins with. */
+const ITEM = { done: 0, conflict: 1, again: 2 } as const;
+
+/** A message as it lies in the store. */
+export interface StoredMessage extends Omit<Message, "deliveryCount"> {
+  readonly sequence: number;
+}
+
+/** Reads one entry (scripts/queue.lua says what it is made of). */
+export function readEntry(reader: ByteReader, bytes: number, life: QueueLife): StoredMessage {
+  reader.u8();
+  const sequence = reader.u48();
+  const enqueuedAtMs = reader.u48();
+  let left = bytes - 14;
+  let id: MessageId;
+  if (reader.u8() === HAS_CHOSEN_ID) {
+    const length = reader.u8();
+    id = reader.text(length) as MessageId;
+    left -= 1 + length;
+  } else {
+    id = (life.idPrefix + sequence.toString(36)) as MessageId;
+  }
+  return { sequence, id, enqueuedAtMs, data: reader.copy(left) };
+}
+
+/** One dequeue. */
+export class DequeuePart extends Part<DeliveredMessage[]> {
+  readonly kind = KIND.dequeue;
+  override readonly isAlone: boolean;
+  readonly items: number;
+  readonly #request: DequeueRequest;
+  readonly #token: number;
+
+  constructor(name: QueueName, request: DequeueRequest, token: number) {
+    super(name);
+    this.#request = request;
+    this.#token = token;
+    this.items = request.limit;
+    this.isAlone = request.requestId !== undefined;
+  }
+
+  write(writer: ByteWriter): void {
+    const { limit, leaseMs, owner, requestId } = this.#request;
+    writer.u48(this.#token);
+    writer.u16(limit);
+    writer.u32(leaseMs);
+    writer.u8((requestId === undefined ? 0 : HAS_REQUEST_ID) + (owner === "receipt" ? OWNER_RECEIPT : 0));
+    if (requestId === undefined) return;
+    const lengthAt = writer.length;
+    writer.u8(0);
+    writer.setU8(lengthAt, writer.text(requestId));
+  }
+
+  read(reader: ByteReader, life: QueueLife): DeliveredMessage[] | undefined {
+    const status = reader.u8();
+    const count = reader.u16();
+    if (status === ITEM.again) return undefined;
+    if (status === ITEM.conflict) {
+      const requestId = quote(this.#request.requestId);
+      this.reject(new QueueFSError("id-conflict", `request id ${requestId} was used before with other arguments; use a new one for a new request`));
+      return [];
+    }
+    const messages: DeliveredMessage[] = [];
+    const { leaseMs } = this.#request;
+    for (let index = 0; index < count; index += 1) {
+      const token = reader.u48();
+      const deliveryCount = reader.u32();
+      const { sequence, id, enqueuedAtMs, data } = readEntry(reader, reader.u32(), life);
+      messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt: makeReceipt(life.life, sequence, token), leaseMs });
+    }
+    return messages;
+  }
+}

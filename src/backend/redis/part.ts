@@ -1,0 +1,97 @@
+/** What one call of the contract asks of a queue, as a part of an operation that may hold the parts of several calls. */
+
+import type { QueueName } from "../../core/names.ts";
+import type { ByteReader, ByteWriter } from "./bytes.ts";
+import type { QueueLife } from "./registry.ts";
+
+/** The kinds of operation, as the scripts number them. */
+export const KIND = {
+  enqueue: 1,
+  enqueueSpecial: 2,
+  dequeue: 3,
+  ack: 4,
+  ackById: 5,
+  giveBack: 6,
+  extend: 7,
+  forward: 8,
+  clear: 20,
+  configure: 21,
+  redrive: 22,
+  drop: 23,
+  sweep: 24,
+} as const;
+
+/** First byte of an operation's answer. */
+export const ANSWER = { done: 0, gone: 1, full: 2, again: 3, failed: 4 } as const;
+
+/** What an operation of several parts knows as a whole. */
+export interface OperationState {
+  /** Bytes of the largest message among those to be stored. */
+  largest: number;
+  /** Sequence of the next message stored, while the answer is read. */
+  next: number;
+  /** Number of a queue among those of the script call. */
+  groupOf(life: QueueLife): number;
+}
+
+/** What one call asks. */
+export abstract class Part<Answer = unknown> {
+  abstract readonly kind: number;
+  /** Whether parts of other calls may stand in the same operation. */
+  readonly isAlone: boolean = false;
+  /** How many items it has, for the size of a batch. */
+  abstract readonly items: number;
+  readonly name: QueueName;
+  readonly promise: Promise<Answer>;
+  /** Other queues that it touches, by name; whoever sends it fills in their lives before each attempt. */
+  readonly targets: Map<QueueName, QueueLife | undefined> | undefined = undefined;
+  attempts = 0;
+  /** Called once, when it is answered or refused. */
+  onSettled: (() => void) | undefined;
+  /** Where its bytes are in its operation. */
+  start = 0;
+  end = 0;
+  #resolve!: (answer: Answer) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(name: QueueName) {
+    this.name = name;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** Writes what it asks. */
+  abstract write(writer: ByteWriter, life: QueueLife, state: OperationState): void;
+
+  /** Reads its answer; `undefined` when it must be asked again. */
+  abstract read(reader: ByteReader, life: QueueLife, state: OperationState): Answer | undefined;
+
+  /** Takes what it needs of its caller's data, before it has to wait. */
+  detach(): void {}
+
+  /** Keeps what it had written, to write it again. */
+  keep(_written: Buffer): void {}
+
+  /** Whether it shows that this life of the queue is not the newest. */
+  isNewerThan(_life: QueueLife): boolean {
+    return false;
+  }
+
+  resolve(answer: Answer): void {
+    this.#resolve(answer);
+    this.#settled();
+  }
+
+  reject(error: unknown): void {
+    this.#reject(error);
+    this.#settled();
+  }
+
+  #settled(): void {
+    const { onSettled } = this;
+    this.onSettled = undefined;
+    onSettled?.();
+  }
+}

@@ -1,0 +1,38 @@
+/** The scripts as they are sent: each transition is a file of its own under scripts/, and those that work together are joined here. */
+
+import { createHash } from "node:crypto";
+import { scripts } from "./scripts.generated.ts";
+
+/** One script as the server runs it. */
+export interface Program {
+  readonly name: string;
+  readonly text: string;
+  /** SHA-1 of the text, by which the server knows it. */
+  readonly sha: string;
+}
+
+function program(name: string, ...parts: (keyof typeof scripts)[]): Program {
+  const text = parts.map((part) => scripts[part]).join("\n");
+  return { name, text, sha: createHash("sha1").update(text).digest("hex") };
+}
+
+/** All scripts. Those with `frame` change something and know a repeat. */
+export const PROGRAMS = {
+  /** The frequent operations: enqueue, dequeue, ack, nack, release, extend, forward. */
+  step: program("step", "frame", "queue", "memory", "settle", "enqueue", "dequeue", "ack", "give-back", "forward", "run"),
+  /** The rarer ones: clear, configure, redrive, drop, sweep. */
+  care: program("care", "frame", "queue", "memory", "settle", "care", "run"),
+  create: program("create", "frame", "create"),
+  remove: program("remove", "frame", "remove"),
+  purge: program("purge", "purge"),
+  open: program("open", "open"),
+  resolve: program("resolve", "resolve"),
+  list: program("list", "list"),
+  due: program("due", "due"),
+  snapshot: program("snapshot", "snapshot"),
+  statistics: program("statistics", "statistics"),
+  nextDue: program("next-due", "next-due"),
+  peek: program("peek", "peek"),
+  messages: program("messages", "messages"),
+  deadLetters: program("dead-letters", "dead-letters"),
+} as const;

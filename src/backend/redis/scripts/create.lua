@@ -1,0 +1,23 @@
+--[[
+Create: makes a queue of a name, with a life number that no queue ever had. Follows frame.lua.
+KEYS  3 meta (hash), 4 queues (hash: name -> life), 5 names (sorted set, by name), 6 queue (string), the record of the new life
+ARGV  4 name, 5 life, 6 deliveries at most
+Result  0 it existed or 1 it was made (1 byte), life (6). CHANGED: another store has this namespace now.
+Atomic because two who create the same name must get the same queue.
+]]
+if stored then return stored end
+if call("HGET", KEYS[3], "store") ~= ARGV[2] then return redis.error_reply("CHANGED another store has this namespace now") end
+local known = call("HGET", KEYS[4], ARGV[4])
+if known then return "\0" .. pack(">I6", tonumber(known)) end
+call("ZCARD", KEYS[5])
+begin()
+if full then return redis.error_reply("OOM the memory of the server is full") end
+local life = tonumber(ARGV[5])
+call("SET", KEYS[6], pack(RECORD, 1, ARGV[2], life, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, tonumber(ARGV[6]), nowMs) .. ARGV[4])
+call("HSET", KEYS[4], ARGV[4], ARGV[5])
+call("ZADD", KEYS[5], "0", ARGV[4])
+call("HINCRBY", KEYS[3], "change", 1)
+changed = true
+local answer = "\1" .. pack(">I6", life)
+finish(answer, ARGV[4])
+return answer

@@ -1,0 +1,323 @@
+/**
+ * Sends what calls ask. Calls made in the same turn travel as one script call, in which each keeps its own answer; calls made while
+ * all lanes are busy gather for the next one. So the number of round trips falls as the load rises, and a lone call never waits.
+ */
+
+import { assert, closedError, queueNotFound } from "../../core/errors.ts";
+import { ByteReader, ByteWriter } from "./bytes.ts";
+import type { Argument } from "./client.ts";
+import { translate } from "./failure.ts";
+import { ANSWER, type OperationState, Part } from "./part.ts";
+import { PROGRAMS, type Program } from "./programs.ts";
+import type { QueueLife, Registry } from "./registry.ts";
+import { type EncodedKeys, joinKeys } from "./script-call.ts";
+import type { Lane, Session } from "./session.ts";
+
+/** Script calls in the air at once: one runs on the server while the answer of the other is read. */
+const LANES = 2;
+/** Bytes, items and calls after which a batch is full: keeps one script short. A single call may be larger. */
+const BATCH_BYTES = 1024 * 1024;
+const BATCH_ITEMS = 2000;
+/** How often a call is sent anew because its queue was removed and made again meanwhile. */
+const MOST_ATTEMPTS = 8;
+
+/** Calls of one kind on one queue, one after the other. */
+class Operation implements OperationState {
+  readonly kind: number;
+  readonly life: QueueLife;
+  readonly writer = new ByteWriter();
+  readonly parts: Part[] = [];
+  readonly #batch: Batch;
+  largest = 0;
+  next = 0;
+
+  constructor(batch: Batch, kind: number, life: QueueLife) {
+    this.#batch = batch;
+    this.kind = kind;
+    this.life = life;
+    // Both kinds of enqueue begin with the size of the largest message, known when the operation is complete.
+    if (kind <= 2) this.writer.u32(0);
+  }
+
+  groupOf(life: QueueLife): number {
+    return this.#batch.groupOf(life);
+  }
+
+  add(part: Part): void {
+    part.start = this.writer.length;
+    part.write(this.writer, this.life, this);
+    part.end = this.writer.length;
+    this.parts.push(part);
+  }
+}
+
+/** What travels in one script call. */
+class Batch {
+  readonly program: Program;
+  readonly operations: Operation[] = [];
+  readonly #groups = new Map<QueueLife, number>();
+  readonly #open = new Map<QueueLife, Operation>();
+  items = 0;
+  bytes = 0;
+  calls = 0;
+
+  constructor(program: Program) {
+    this.program = program;
+  }
+
+  get isFull(): boolean {
+    return this.items >= BATCH_ITEMS || this.bytes >= BATCH_BYTES;
+  }
+
+  /** The number of a queue among those of this call, from 1. */
+  groupOf(life: QueueLife): number {
+    let group = this.#groups.get(life);
+    if (group === undefined) {
+      group = this.#groups.size + 1;
+      this.#groups.set(life, group);
+    }
+    return group;
+  }
+
+  add(part: Part, life: QueueLife): void {
+    let operation = this.#open.get(life);
+    if (operation === undefined || operation.kind !== part.kind || part.isAlone) {
+      operation = new Operation(this, part.kind, life);
+      this.groupOf(life);
+      this.operations.push(operation);
+      // What stands alone may touch other queues too: what comes after it begins anew.
+      if (part.isAlone) this.#open.clear();
+      else this.#open.set(life, operation);
+    }
+    const before = operation.writer.length;
+    operation.add(part);
+    this.bytes += operation.writer.length - before;
+    this.items += part.items + 1;
+    this.calls += 1;
+  }
+
+  keys(): EncodedKeys {
+    return joinKeys([...this.#groups.keys()].map((life) => life.keys));
+  }
+
+  encode(): Buffer {
+    let size = 0;
+    for (const { writer } of this.operations) size += writer.length + 7;
+    const result = new ByteWriter(size);
+    for (const { kind, life, writer, largest } of this.operations) {
+      if (kind <= 2) writer.setU32(0, largest);
+      result.u8(kind);
+      result.u16(this.groupOf(life));
+      result.u32(writer.length);
+      result.bytes(writer.view());
+    }
+    return result.view();
+  }
+}
+
+/** A script call that waits for a lane. */
+interface Waiting {
+  send(lane: Lane): Promise<void>;
+  reject(error: unknown): void;
+}
+
+/** Sends what calls ask. */
+export class Steps {
+  readonly #session: Session;
+  readonly #registry: Registry;
+  readonly #location: string;
+  readonly #free: Lane[] = [];
+  readonly #waiting: Waiting[] = [];
+  #gathering: Batch | undefined;
+  #isScheduled = false;
+  #pending = 0;
+  #idle: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(session: Session, registry: Registry, location: string) {
+    this.#session = session;
+    this.#registry = registry;
+    this.#location = location;
+    for (let index = LANES - 1; index >= 0; index -= 1) this.#free.push(session.newLane(index));
+  }
+
+  /** Sends one part of a frequent operation, together with others. */
+  run<Answer>(part: Part<Answer>): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(closedError(`store ${this.#location}`));
+    this.#pending += 1;
+    part.onSettled = this.#onSettled;
+    this.#place(part as Part);
+    return part.promise;
+  }
+
+  /** Sends one part of a rarer operation, by itself. */
+  runAlone<Answer>(part: Part<Answer>): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(closedError(`store ${this.#location}`));
+    this.#pending += 1;
+    part.onSettled = this.#onSettled;
+    this.#placeAlone(part as Part).catch((error: unknown) => part.reject(error));
+    return part.promise;
+  }
+
+  /** Runs another script that begins with the frame. */
+  async runScript(program: Program, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
+    if (this.#isClosed) throw closedError(`store ${this.#location}`);
+    this.#pending += 1;
+    try {
+      return await new Promise<Buffer>((resolve, reject) => {
+        this.#enter({
+          send: (lane) => this.#session.run(lane, program, this.#registry.store, keys, values).then(resolve, reject),
+          reject,
+        });
+      });
+    } finally {
+      this.#onSettled();
+    }
+  }
+
+  /** Takes no more calls, and resolves when those taken are settled. */
+  async end(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#pending > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
+  }
+
+  readonly #onSettled = (): void => {
+    this.#pending -= 1;
+    if (this.#pending === 0) this.#idle?.();
+  };
+
+  #place(part: Part): void {
+    const life = this.#registry.known(part.name);
+    if (life !== undefined && part.targets === undefined && !part.isNewerThan(life)) this.#gather(part, life);
+    else this.#lookUp(part).catch((error: unknown) => part.reject(error));
+  }
+
+  async #lookUp(part: Part): Promise<void> {
+    part.detach();
+    const names = [part.name, ...(part.targets?.keys() ?? [])];
+    let lives = names.map((name) => this.#registry.known(name));
+    const isStale = part.attempts > 0 || lives.includes(undefined) || part.isNewerThan(lives[0] as QueueLife);
+    if (isStale) lives = await this.#registry.look(names);
+    for (const [index, name] of names.entries()) {
+      const life = lives[index];
+      if (life === undefined) throw queueNotFound(name);
+      if (index > 0) part.targets?.set(name, life);
+    }
+    this.#gather(part, lives[0] as QueueLife);
+  }
+
+  async #placeAlone(part: Part): Promise<void> {
+    const known = this.#registry.known(part.name);
+    const life = known !== undefined && part.attempts === 0 && !part.isNewerThan(known) ? known : (await this.#registry.look([part.name]))[0];
+    if (life === undefined) throw queueNotFound(part.name);
+    const batch = new Batch(PROGRAMS.care);
+    batch.add(part, life);
+    this.#enter(this.#travel(batch));
+  }
+
+  #gather(part: Part, life: QueueLife): void {
+    let batch = this.#gathering;
+    if (batch?.isFull) {
+      this.#waiting.push(this.#travel(batch));
+      batch = undefined;
+    }
+    batch ??= this.#gathering = new Batch(PROGRAMS.step);
+    batch.add(part, life);
+    this.#schedule();
+  }
+
+  // What was gathered before goes before.
+  #enter(waiting: Waiting): void {
+    if (this.#gathering !== undefined) {
+      this.#waiting.push(this.#travel(this.#gathering));
+      this.#gathering = undefined;
+    }
+    this.#waiting.push(waiting);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#free.length === 0) return;
+    this.#isScheduled = true;
+    // After this turn: so that all calls made in it are gathered.
+    process.nextTick(() => {
+      this.#isScheduled = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#free.length > 0) {
+      let next = this.#waiting.shift();
+      if (next === undefined) {
+        if (this.#gathering === undefined) return;
+        next = this.#travel(this.#gathering);
+        this.#gathering = undefined;
+      }
+      const lane = this.#free.pop() as Lane;
+      const sent = next;
+      sent.send(lane).catch(sent.reject).finally(() => {
+        this.#free.push(lane);
+        if (this.#waiting.length > 0 || this.#gathering !== undefined) this.#schedule();
+      });
+    }
+  }
+
+  #travel(batch: Batch): Waiting {
+    const parts = batch.operations.flatMap((operation) => operation.parts);
+    return {
+      send: async (lane) => {
+        const reply = await this.#session.run(lane, batch.program, this.#registry.store, batch.keys(), [batch.encode()]);
+        this.#distribute(batch, new ByteReader(reply));
+      },
+      reject: (error) => {
+        for (const part of parts) part.reject(error);
+      },
+    };
+  }
+
+  #distribute(batch: Batch, reader: ByteReader): void {
+    for (const operation of batch.operations) {
+      const answer = reader.part(reader.u32());
+      const status = answer.u8();
+      if (status === ANSWER.done) this.#answer(batch, operation, answer);
+      else this.#refuse(batch, operation, status, answer);
+    }
+    assert(reader.isAtEnd, "a script answers no more than it was asked");
+  }
+
+  #answer(batch: Batch, operation: Operation, answer: ByteReader): void {
+    if (operation.kind <= 2) operation.next = answer.u48();
+    for (const part of operation.parts) {
+      const result = part.read(answer, operation.life, operation);
+      if (result === undefined) this.#again(batch, operation, part);
+      else part.resolve(result);
+    }
+  }
+
+  #refuse(batch: Batch, operation: Operation, status: number, answer: ByteReader): void {
+    const { parts, life } = operation;
+    if (status === ANSWER.again) {
+      for (const part of parts) this.#again(batch, operation, part);
+      return;
+    }
+    if (status === ANSWER.gone) {
+      for (const part of parts) {
+        part.attempts += 1;
+        if (part.attempts > MOST_ATTEMPTS) part.reject(queueNotFound(part.name));
+        else this.#again(batch, operation, part);
+      }
+      this.#registry.forget(life);
+      return;
+    }
+    const error = status === ANSWER.full ? new Error("OOM the memory of the server is full") : new Error(answer.rest());
+    for (const part of parts) part.reject(translate(error, this.#location));
+  }
+
+  #again(batch: Batch, operation: Operation, part: Part): void {
+    part.keep(operation.writer.view(part.start, part.end));
+    if (batch.program === PROGRAMS.care) this.#placeAlone(part).catch((error: unknown) => part.reject(error));
+    else if (part.attempts > 0) this.#lookUp(part).catch((error: unknown) => part.reject(error));
+    else this.#place(part);
+  }
+}
