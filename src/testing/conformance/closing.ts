@@ -19,6 +19,7 @@ function everyCall(backend: Backend): Record<string, () => Promise<unknown>> {
     nack: () => backend.nack(JOBS, [{ receipt: "r-1-1-1" as never }]),
     release: () => backend.release(JOBS, ["r-1-1-1" as never]),
     extend: () => backend.extend(JOBS, [{ receipt: "r-1-1-1" as never, leaseMs: 1000 }]),
+    nextDue: () => backend.nextDue(JOBS),
     peek: () => backend.peek(JOBS),
     messages: () => backend.messages(JOBS),
     clear: () => backend.clear(JOBS),

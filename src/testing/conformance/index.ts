@@ -6,6 +6,7 @@ import { clearingCases } from "./clearing.ts";
 import { closingCases } from "./closing.ts";
 import { deadLetterCases } from "./dead-letters.ts";
 import { deliveryCases } from "./deliveries.ts";
+import { dueCases } from "./due.ts";
 import { durabilityCases } from "./durability.ts";
 import { enqueueCases } from "./enqueue.ts";
 import { forwardingCases } from "./forwarding.ts";
@@ -32,6 +33,7 @@ export const CONFORMANCE_CASES: readonly ConformanceCase[] = [
   ...payloadCases,
   ...deliveryCases,
   ...requestCases,
+  ...dueCases,
   ...settlingCases,
   ...forwardingCases,
   ...recoveryCases,

@@ -20,6 +20,7 @@ export const statisticsCases = section("statistics", [
         acked: 0,
         returned: 0,
         deadLettered: 0,
+        cleared: 0,
         settings: { maxDeliveries: DEFAULT_MAX_DELIVERIES },
       };
       const other = await open();
@@ -75,7 +76,7 @@ export const statisticsCases = section("statistics", [
       await backend.drop(JOBS, [last[1]?.id as never]);
       await check("drop", { processing: 0, deadLettered: 2 });
       await backend.clear(JOBS);
-      await check("clear", { pending: 0, delayed: 0 });
+      await check("clear", { pending: 0, delayed: 0, cleared: 4 });
       await backend.configureQueue(JOBS, { maxDeliveries: 1 });
       await put(backend, JOBS, "poison");
       await take(backend, JOBS, { leaseMs: spanMs });

@@ -1,0 +1,12 @@
+import * as fc from "fast-check";
+import { it } from "vitest";
+import { runHistory } from "../../src/testing/index.ts";
+import { memoryHarness } from "../support/memory-harness.ts";
+import { histories, randomness } from "./steps.ts";
+
+it("memory answers like the model, whatever happens in whatever order", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories(true, 100), (steps) => runHistory(steps, memoryHarness, { options: { rememberMs: 10_000 } })),
+    randomness(250),
+  );
+});

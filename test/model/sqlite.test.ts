@@ -1,0 +1,12 @@
+import * as fc from "fast-check";
+import { it } from "vitest";
+import { runHistory } from "../../src/testing/index.ts";
+import { sqliteHarness } from "../support/sqlite-harness.ts";
+import { histories, randomness } from "./steps.ts";
+
+it("sqlite answers like the model, whatever happens in whatever order", async () => {
+  await fc.assert(
+    fc.asyncProperty(histories(true, 100), (steps) => runHistory(steps, sqliteHarness("normal"), { options: { rememberMs: 10_000 } })),
+    randomness(40),
+  );
+});

@@ -1,0 +1,136 @@
+/** Random histories for fast-check. */
+
+import * as fc from "fast-check";
+import { HISTORY_QUEUES, type HistoryQueue, type HistorySelection, type HistoryStep, type Reference } from "../../src/testing/index.ts";
+
+/** Where time is moved by hand, leases and delays are multiples of a second, so that they end exactly when time has passed. */
+const SHORT_MS = [1000, 2000, 3000, 5000, 10_000];
+/** Where time is real, no lease and no delay ends during a history. */
+const LONG_MS = [600_000, 3_600_000];
+
+/** Histories of a store. @param timed whether time is moved by hand; otherwise nothing in them depends on time */
+export function histories(timed: boolean, maxLength: number): fc.Arbitrary<HistoryStep[]> {
+  const spans = fc.constantFrom(...(timed ? SHORT_MS : LONG_MS));
+  const queue = fc.constantFrom<HistoryQueue[]>("a", "a", "a", "a/b", "a/b", "a_b", "b");
+  const under = fc.constantFrom<HistoryQueue | "">("", "a", "a/b", "b");
+  const limit = fc.integer({ min: 1, max: 4 });
+  const client = fc.constantFrom<(0 | 1)[]>(0, 1);
+  const maxDeliveries = fc.constantFrom(0, 1, 2, 3);
+  const reference: fc.Arbitrary<Reference> = fc.record(
+    {
+      back: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 0, max: 3 }) }, { weight: 1, arbitrary: fc.nat(40) }),
+      foreign: fc.constant(true),
+    },
+    { requiredKeys: ["back"] },
+  );
+  const references = fc.array(reference, { minLength: 1, maxLength: 3 });
+  const message = fc.record(
+    {
+      data: fc.constantFrom("", "00", "61", "0a", "7b7d", "ff00fe"),
+      id: fc.constantFrom("x", "y", "z", "é"),
+      delayMs: fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: spans }),
+    },
+    { requiredKeys: ["data"] },
+  );
+  const messages = fc.array(message, { minLength: 1, maxLength: 4 });
+  const selection: fc.Arbitrary<HistorySelection> = fc.oneof(
+    fc.record({ queues: fc.uniqueArray(fc.constantFrom(...HISTORY_QUEUES), { maxLength: 3 }) }),
+    fc.record({ under }),
+  );
+  const step = <Do extends HistoryStep["do"]>(
+    name: Do,
+    weight: number,
+    rest: object,
+    requiredKeys?: string[],
+  ): fc.WeightedArbitrary<HistoryStep> => ({
+    weight,
+    arbitrary: fc.record(
+      { client, do: fc.constant(name), ...rest } as Record<string, fc.Arbitrary<unknown>>,
+      ...(requiredKeys ? [{ requiredKeys: ["client", "do", ...requiredKeys] }] : []),
+    ) as unknown as fc.Arbitrary<HistoryStep>,
+  });
+  const steps = fc.oneof(
+    step("createQueue", 3, { queue, maxDeliveries }, ["queue"]),
+    step("configureQueue", 1, { queue, maxDeliveries }),
+    step("removeQueue", 1, { queue, recursive: fc.boolean() }),
+    step("listQueues", 1, { under, limit }),
+    step("enqueue", 12, { queue, messages }),
+    step("dequeue", 14, { queue, limit, leaseMs: spans, owner: fc.constantFrom("process", "receipt") }),
+    step("dequeue", 3, {
+      queue,
+      limit: fc.constantFrom(1, 1, 1, 2),
+      leaseMs: fc.constant(timed ? 2000 : 600_000),
+      owner: fc.constant("process"),
+      requestId: fc.constantFrom("q", "x"),
+    }),
+    step("ack", 5, { queue, items: references }),
+    step("ack", 3, {
+      queue,
+      items: fc.array(
+        fc.record({
+          back: fc.integer({ min: 0, max: 3 }),
+          forward: fc.array(fc.record({ queue, messages: fc.array(message, { maxLength: 2 }) }), { maxLength: 2 }),
+        }),
+        { minLength: 1, maxLength: 2 },
+      ),
+    }),
+    step("ackById", 3, { queue, items: references }),
+    step("nack", 6, {
+      queue,
+      items: fc.array(
+        fc
+          .tuple(reference, fc.oneof(fc.constant(0), spans), fc.constantFrom(false, false, true), fc.constantFrom("", "no", "worse"))
+          .map(([one, delayMs, giveUp, reason]) => ({ ...one, delayMs, giveUp, reason })),
+        { minLength: 1, maxLength: 3 },
+      ),
+    }),
+    step("release", 4, { queue, items: references }),
+    step("extend", 3, {
+      queue,
+      items: fc.array(
+        fc.tuple(reference, spans).map(([one, leaseMs]) => ({ ...one, leaseMs })),
+        { minLength: 1, maxLength: 3 },
+      ),
+    }),
+    step("peek", 2, { queue }),
+    step("nextDue", 2, { queue }),
+    step("messages", 2, { queue, limit }),
+    step("clear", 1, { queue }),
+    step("status", 1, { queue }),
+    step("statuses", 1, { selection }),
+    step("mark", 2, { selection }),
+    step("reached", 4, { back: fc.nat(3) }),
+    step("statistics", 2, { queue }),
+    step("recover", timed ? 4 : 1, {}),
+    step("deadLetters", 1, { queue, limit }),
+    step("redrive", 3, { queue, items: references }),
+    step("drop", 1, { queue, items: references }),
+    ...(timed ? [step("passTime", 8, { ms: fc.constantFrom(1, 999, 1000, 2000, 5000, 20_000) })] : []),
+  );
+  // Most histories begin with queues: without any, everything is refused alike.
+  const begin = fc.constantFrom<HistoryStep[][]>(
+    [],
+    [{ client: 0, do: "createQueue", queue: "a" }],
+    [
+      { client: 0, do: "createQueue", queue: "a", maxDeliveries: 2 },
+      { client: 1, do: "createQueue", queue: "a/b" },
+    ],
+    [
+      { client: 0, do: "createQueue", queue: "a/b", maxDeliveries: 3 },
+      { client: 0, do: "createQueue", queue: "a_b" },
+      { client: 1, do: "createQueue", queue: "a" },
+    ],
+  );
+  return fc.tuple(begin, fc.array(steps, { minLength: 1, maxLength, size: "max" })).map(([first, rest]) => [...first, ...rest]);
+}
+
+/** How often and from which seed: `QUEUEFS_SEED` and `QUEUEFS_PATH` replay what a failure printed, `QUEUEFS_RUNS` lengthens. */
+export function randomness(runs: number): fc.Parameters<unknown> {
+  const { QUEUEFS_SEED: seed, QUEUEFS_PATH: path, QUEUEFS_RUNS: asked } = process.env;
+  return {
+    numRuns: asked === undefined ? runs : Number(asked),
+    endOnFailure: false,
+    ...(seed === undefined ? {} : { seed: Number(seed) }),
+    ...(path === undefined ? {} : { path }),
+  };
+}
