@@ -20,6 +20,7 @@ it("redis skips exactly these cases", () => {
       "deliveries: a lease ends exactly when its time has passed, neither a millisecond before nor after",
       "deliveries: a step of the wall clock, forward or back, ends no lease, delay or memory early or late",
       "request ids: ten minutes are remembered unless told otherwise, exactly",
+      "next due: it is exact to the millisecond",
       "statistics: delayed messages count as delayed until their time has come",
       "statistics: ages are counted from the enqueue, of the oldest in each state",
       "bounds: a full store refuses new messages and drops none; acks still work and make room",
