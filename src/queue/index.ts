@@ -1,5 +1,17 @@
 /** What a program holds to work with queues. */
 
+export { bytesCodec, type Codec, jsonCodec, type StandardSchema, textCodec } from "./codec.ts";
+export type { ConsumeOptions } from "./consume.ts";
+export type { Delivery, NackOptions } from "./delivery.ts";
+export { errorText } from "./error-text.ts";
+export { giveUp, type Handler, type HandlerContext, retryAfter, type Verdict } from "./handler.ts";
+export { type EnqueueOptions, type ForwardTarget, NamedQueue, type NamedQueueOptions, type NamedQueueStatus } from "./named-queue.ts";
+export { type ManagedStatus, QueueManager } from "./queue-manager.ts";
+export type { RateLimit } from "./rate-limit.ts";
+export { DEFAULT_BACKOFF, type RunOutcome } from "./run-handler.ts";
+export { type RepeatOptions, type Rhythm, repeat } from "./schedule.ts";
+export { type SignalOptions, type Stoppable, stopOnSignals } from "./shutdown.ts";
+export type { TelemetryCounts, TelemetryError } from "./telemetry.ts";
 export {
   type Completion,
   isAllComplete,
@@ -9,3 +21,4 @@ export {
   WaitTimeoutError,
   waitComplete,
 } from "./wait.ts";
+export { type StopReport, Worker, type WorkerHealth, type WorkerOptions } from "./worker.ts";

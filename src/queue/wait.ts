@@ -101,8 +101,8 @@ export async function isAllComplete(backend: Pick<Backend, "statuses">, selectio
  * A store that is busy or away is never taken for complete: the wait goes on, and `onError` is told.
  *
  * @throws WaitTimeoutError when `timeoutMs` has passed
- * @throws QueueFSError `queue-not-found` as soon as a named queue is missing or removed; `invalid-argument`; whatever the store
- *   answers that does not pass by itself
+ * @throws QueueFSError `queue-not-found` as soon as a named queue is missing or removed, also when a new one has its name;
+ *   `invalid-argument`; whatever the store answers that does not pass by itself
  * @throws the reason of `signal` when it is aborted
  */
 export async function waitComplete(
@@ -232,11 +232,13 @@ class Wait {
   }
 
   async #judge(): Promise<Completion> {
-    if (this.#options.upTo === undefined) return judgeComplete(this.#backend, this.#selection);
-    // A mark set late, after a store that was away, covers more messages than asked for, never fewer.
+    const { upTo, timeoutMs } = this.#options;
+    if (upTo === undefined && (timeoutMs === 0 || "under" in this.#selection)) return judgeComplete(this.#backend, this.#selection);
+    // A mark knows the queues themselves and not only their names: one that was removed and made anew between two looks is empty,
+    // which does not mean that the work was done. A mark set late, after a store that was away, covers more messages, never fewer.
     this.#mark ??= await this.#backend.mark(this.#selection);
     const { reached, statuses } = await this.#backend.reached(this.#mark);
-    return { complete: reached, statuses };
+    return { complete: upTo === undefined ? isComplete(statuses) : reached, statuses };
   }
 
   #judged({ complete, statuses }: Completion): void {

@@ -1,0 +1,51 @@
+/** Deliveries as an async iterable, taken ahead of need and no further. */
+
+import { systemClock } from "../core/clock.ts";
+import { MAX_DEQUEUE_LIMIT } from "../core/limits.ts";
+import { type OptionTable, readOptions } from "../core/options.ts";
+import { Availability } from "./availability.ts";
+import type { Delivery } from "./delivery.ts";
+import type { NamedQueue } from "./named-queue.ts";
+
+/** Options of `consume`, as a table. */
+export const CONSUME_OPTIONS = {
+  prefetch: { type: "integer", minimum: 1, maximum: MAX_DEQUEUE_LIMIT, default: 1, meaning: "messages taken at a time" },
+  pollIntervalMs: { type: "integer", minimum: 10, maximum: 3_600_000, default: 5_000, meaning: "how often to look although nothing woke the consumer, in milliseconds" },
+  signal: { type: "object", meaning: "ends the iteration" },
+} as const satisfies OptionTable;
+
+/** Options of `consume`. */
+export interface ConsumeOptions {
+  /** Messages taken at a time, and so at most ahead of need. 1 to 1,000, default 1. */
+  readonly prefetch?: number;
+  /** How often to look although nothing woke the consumer, in milliseconds. 10 to 3,600,000, default 5,000. */
+  readonly pollIntervalMs?: number;
+  /** Ends the iteration when aborted; what was taken ahead is released. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Deliveries of a queue as they come. Their leases are renewed until they are settled. The next batch is taken only when the one before
+ * is used up, so a slow consumer holds no more than `prefetch` messages. Leaving the loop releases what it did not reach.
+ */
+export async function* consume<Value>(queue: NamedQueue<Value>, options: ConsumeOptions): AsyncGenerator<Delivery<Value>, void, undefined> {
+  const { prefetch, pollIntervalMs } = readOptions("consume", CONSUME_OPTIONS, options);
+  const signal = options.signal ?? new AbortController().signal;
+  await queue.ensure();
+  const availability = new Availability(queue.backend, queue.name, systemClock);
+  // Timers of the store let the process end; a loop that waits for messages must not be ended by that.
+  const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
+  let taken: Delivery<Value>[] = [];
+  try {
+    while (!signal.aborted) {
+      const { version } = availability;
+      taken = await queue.take(prefetch, true);
+      if (taken.length === 0) await availability.sleep(version, pollIntervalMs, signal);
+      while (taken.length > 0 && !signal.aborted) yield taken.shift() as Delivery<Value>;
+    }
+  } finally {
+    clearInterval(keepAlive);
+    availability.close();
+    await Promise.all(taken.map((delivery) => delivery.release()));
+  }
+}

@@ -1,0 +1,182 @@
+/** Running a handler on one delivery, and settling the delivery by how that ended. */
+
+import { type Backoff, backoffMs } from "../core/backoff.ts";
+import { type Clock, type Random, systemClock, systemRandom } from "../core/clock.ts";
+import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
+import type { Forward, NewMessage } from "../core/message.ts";
+import type { QueueName } from "../core/names.ts";
+import type { Delivery } from "./delivery.ts";
+import { errorText } from "./error-text.ts";
+import type { Handler, HandlerContext, Verdict } from "./handler.ts";
+import type { Telemetry } from "./telemetry.ts";
+
+/**
+ * What became of a delivery. `done`: acked. `retry`: pending again. `dead`: in the dead letters. `lost`: it was no longer this consumer's when
+ * it was to be settled, or could not be settled; the message is somebody else's, or will be when its lease ends.
+ */
+export type RunOutcome = "done" | "retry" | "dead" | "lost";
+
+/** How a handler is run. */
+export interface RunOptions {
+  readonly queue: QueueName;
+  readonly telemetry: Telemetry;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** The handler's time, in milliseconds; none if absent. When it is over, the signal is aborted and the message given back. */
+  readonly timeoutMs?: number;
+  /** How retries wait. Default {@link DEFAULT_BACKOFF}. */
+  readonly backoff?: Backoff;
+  /** Aborted when the handler should come to an end because its worker does. */
+  readonly stopping?: AbortSignal;
+  /** Told of every error, after the telemetry. */
+  readonly onError?: (error: unknown, about: { readonly id: string; readonly attempt: number }) => void;
+}
+
+/** Waits of retries unless told otherwise: 1 s, doubled each time, up to 5 minutes, each with jitter. */
+export const DEFAULT_BACKOFF: Backoff = { firstMs: 1_000, maximumMs: 300_000 };
+/** Attempts at settling a delivery while the store does not answer; then its lease heals it. */
+const SETTLE_ATTEMPTS = 5;
+/** Waits between those. */
+const SETTLE_BACKOFF: Backoff = { firstMs: 50, maximumMs: 2_000 };
+
+type Ended = { readonly verdict: Verdict | undefined } | { readonly thrown: unknown } | "lost";
+
+/** Runs the handler and settles the delivery. Never rejects: every failure is told by the outcome, the telemetry and `onError`. */
+export async function runHandler<Value>(handler: Handler<Value>, delivery: Delivery<Value>, options: RunOptions): Promise<RunOutcome> {
+  const run = new Run(handler, delivery, options);
+  try {
+    return await run.settle(await run.handle());
+  } catch (error) {
+    run.record(error);
+    return "lost";
+  } finally {
+    delivery.abandon();
+  }
+}
+
+class Run<Value> {
+  readonly #handler: Handler<Value>;
+  readonly #delivery: Delivery<Value>;
+  readonly #options: RunOptions;
+  readonly #clock: Clock;
+  readonly #controller = new AbortController();
+  readonly #forward = new Map<QueueName, NewMessage[]>();
+  #ended = false;
+
+  constructor(handler: Handler<Value>, delivery: Delivery<Value>, options: RunOptions) {
+    this.#handler = handler;
+    this.#delivery = delivery;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Runs the handler until it ends, its time is over, or its lease is lost. */
+  handle(): Promise<Ended> {
+    const { timeoutMs, stopping } = this.#options;
+    return new Promise<Ended>((resolve) => {
+      const timer = timeoutMs === undefined ? undefined : this.#clock.setTimer(() => end({ thrown: this.#outOfTime(timeoutMs) }), timeoutMs);
+      const onLost = (): void => end("lost");
+      const onStop = (): void => this.#controller.abort(stopping?.reason);
+      const end = (ended: Ended): void => {
+        if (this.#ended) return;
+        this.#ended = true;
+        timer?.cancel();
+        this.#delivery.signal.removeEventListener("abort", onLost);
+        stopping?.removeEventListener("abort", onStop);
+        // A handler that has not returned is told to; its message is no longer its business.
+        if (ended === "lost") this.#controller.abort(this.#delivery.signal.reason);
+        else if ("thrown" in ended) this.#controller.abort(ended.thrown);
+        resolve(ended);
+      };
+      this.#delivery.signal.addEventListener("abort", onLost);
+      stopping?.addEventListener("abort", onStop);
+      if (this.#delivery.signal.aborted) end("lost");
+      else if (stopping?.aborted) onStop();
+      this.#call().then((verdict) => end({ verdict }), (thrown: unknown) => end({ thrown }));
+    });
+  }
+
+  async #call(): Promise<Verdict | undefined> {
+    return (await this.#handler(this.#delivery.value, this.#context())) ?? undefined;
+  }
+
+  #outOfTime(timeoutMs: number): QueueFSError {
+    return new QueueFSError("timed-out", `the handler of queue ${quote(this.#options.queue)} took longer than ${timeoutMs} ms; raise handlerTimeoutMs, or split the work`);
+  }
+
+  #context(): HandlerContext {
+    const { id, deliveryCount, enqueuedAtMs } = this.#delivery;
+    return {
+      id, deliveryCount, enqueuedAtMs,
+      queue: this.#options.queue,
+      signal: this.#controller.signal,
+      forward: async (target, value, options) => {
+        const [message] = await Promise.all([target.encode(value, options), target.ensure()]);
+        if (this.#ended) throw new QueueFSError("not-in-processing", `message ${quote(id)} is settled, so nothing can be forwarded with it; await forward before the handler returns`);
+        const messages = this.#forward.get(target.name);
+        if (messages === undefined) this.#forward.set(target.name, [message]);
+        else messages.push(message);
+      },
+    };
+  }
+
+  /** Acks, nacks or leaves the delivery. */
+  async settle(ended: Ended): Promise<RunOutcome> {
+    if (ended === "lost") {
+      this.record(this.#delivery.signal.reason);
+      return "lost";
+    }
+    if ("thrown" in ended) {
+      this.record(ended.thrown);
+      return this.#giveBack(this.#retryDelayMs(), errorText(ended.thrown), false);
+    }
+    const { verdict } = ended;
+    if (verdict === undefined) return this.#done();
+    if (verdict.verdict === "give-up") {
+      this.record(verdict.reason);
+      return this.#giveBack(0, errorText(verdict.reason), true);
+    }
+    if (verdict.verdict === "retry") return this.#giveBack(verdict.delayMs ?? this.#retryDelayMs(), verdict.reason ?? "", false);
+    const wrong = new QueueFSError("invalid-argument", `a handler must answer nothing, retryAfter(…) or giveUp(…), got ${quote(verdict)}`);
+    this.record(wrong);
+    return this.#giveBack(this.#retryDelayMs(), wrong.message, false);
+  }
+
+  #retryDelayMs(): number {
+    const { backoff = DEFAULT_BACKOFF, random = systemRandom } = this.#options;
+    return Math.round(backoffMs(backoff, this.#delivery.deliveryCount, random));
+  }
+
+  async #done(): Promise<RunOutcome> {
+    const forward: Forward[] = [...this.#forward].map(([queue, messages]) => ({ queue, messages }));
+    const outcome = await this.#insist(() => this.#delivery.ack(forward.length === 0 ? {} : { forward }));
+    return outcome === "acked" ? "done" : "lost";
+  }
+
+  async #giveBack(delayMs: number, reason: string, giveUp: boolean): Promise<RunOutcome> {
+    const answer = await this.#insist(() => this.#delivery.nack({ delayMs, reason, giveUp }));
+    if (answer === "pending") return "retry";
+    return answer === "dead" ? "dead" : "lost";
+  }
+
+  /** Settles, again and again while the store is away; the lease is kept meanwhile. A repeat of a step that did happen answers stale. */
+  async #insist<Answer>(settle: () => Promise<Answer>): Promise<Answer> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await settle();
+      } catch (error) {
+        const again = isQueueFSError(error) && (error.retryable || error.code === "outcome-unknown");
+        if (!again || attempt === SETTLE_ATTEMPTS) throw error;
+        this.record(error);
+        const waitMs = backoffMs(SETTLE_BACKOFF, attempt, this.#options.random ?? systemRandom);
+        await new Promise<void>((resolve) => this.#clock.setTimer(resolve, waitMs));
+      }
+    }
+  }
+
+  record(error: unknown): void {
+    const about = { id: this.#delivery.id, attempt: this.#delivery.deliveryCount };
+    this.#options.telemetry.recordError(error, about);
+    this.#options.onError?.(error, about);
+  }
+}
