@@ -38,26 +38,28 @@ export async function listDirectory(
   let after: string | undefined;
   do {
     const page = await backend.listQueues({ under: name, limit: MAX_PAGE_ITEMS, ...(after === undefined ? {} : { after }) });
-    let child = "";
+    // The child under which the last queue of the page lies, if any.
+    let within: string | undefined;
     for (const queue of page.items) {
       role ??= queue === name ? "queue" : "directory";
+      within = undefined;
       if (queue === name) continue;
       const rest = queue.slice(prefix.length);
       const slash = rest.indexOf("/");
-      child = slash < 0 ? rest : rest.slice(0, slash);
-      if (slash < 0) children.set(child, "queue");
-      else if (!children.has(child)) children.set(child, "directory");
+      if (slash < 0) {
+        children.set(rest, "queue");
+        continue;
+      }
+      within = rest.slice(0, slash);
+      if (!children.has(within)) children.set(within, "directory");
     }
-    after =
-      page.next === undefined
-        ? undefined
-        : furthest(page.next, page.items.at(-1), child === "" ? undefined : `${prefix}${child}/${GREATEST}`);
+    after = page.next === undefined ? undefined : furthest(page.next, page.items.at(-1), within && `${prefix}${within}/${GREATEST}`);
   } while (after !== undefined);
   if (role === undefined) return undefined;
   return { role, children: [...children].sort(([left], [right]) => compareNames(left, right)) };
 }
 
-/** Where to go on: past all that lies under the child just seen, if the listing has not got further by itself. */
+/** Where to go on: past all that lies under the same child, if the listing has not got further by itself. */
 function furthest(next: string, last: string | undefined, pastChild: string | undefined): string {
   return last !== undefined && pastChild !== undefined && compareNames(pastChild, last) > 0 ? pastChild : next;
 }

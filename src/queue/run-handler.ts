@@ -28,6 +28,8 @@ export interface RunOptions {
   readonly backoff?: Backoff;
   /** Aborted when the handler should come to an end because its worker does. */
   readonly stopping?: AbortSignal;
+  /** Called when the handler has ended and only settling is left. */
+  readonly onHandled?: () => void;
   /** Told of every error, after the telemetry. */
   readonly onError?: (error: unknown, about: { readonly id: string; readonly attempt: number }) => void;
 }
@@ -45,7 +47,9 @@ type Ended = { readonly verdict: Verdict | undefined } | { readonly thrown: unkn
 export async function runHandler<Value>(handler: Handler<Value>, delivery: Delivery<Value>, options: RunOptions): Promise<RunOutcome> {
   const run = new Run(handler, delivery, options);
   try {
-    return await run.settle(await run.handle());
+    const ended = await run.handle();
+    options.onHandled?.();
+    return await run.settle(ended);
   } catch (error) {
     run.record(error);
     return "lost";

@@ -16,6 +16,7 @@ import { DEFAULT_BACKOFF, type RunOutcome, runHandler } from "./run-handler.ts";
 /** Options of a {@link Worker}, as a table. */
 export const WORKER_OPTIONS = {
   concurrency: { type: "integer", minimum: 1, maximum: 10_000, default: 1, meaning: "handlers that run at once" },
+  prefetch: { type: "integer", minimum: 0, maximum: MAX_DEQUEUE_LIMIT, meaning: "messages taken ahead of the running handlers" },
   handlerTimeoutMs: { type: "integer", minimum: 0, maximum: MAX_DELAY_MS, default: 3_600_000, meaning: "a handler's time, in milliseconds, 0 for none" },
   graceMs: { type: "integer", minimum: 0, maximum: 3_600_000, default: 10_000, meaning: "how long running handlers may take after stop, in milliseconds" },
   pollIntervalMs: { type: "integer", minimum: 10, maximum: 3_600_000, default: 5_000, meaning: "how often to look although nothing woke the worker, in milliseconds" },
@@ -32,6 +33,11 @@ export const WORKER_OPTIONS = {
 export interface WorkerOptions {
   /** Handlers that run at once. 1 to 10,000, default 1. */
   readonly concurrency?: number;
+  /**
+   * Messages taken ahead of the running handlers, so that claims and acks travel in batches. What is not begun when the worker stops is
+   * released. 0 to 1,000, default the concurrency, at most 100.
+   */
+  readonly prefetch?: number;
   /** A handler's time in milliseconds; then its signal is aborted and its message given back. Up to 366 days, 0 for none, default one hour. */
   readonly handlerTimeoutMs?: number;
   /** How long running handlers may take after `stop`, in milliseconds; then their messages are released. 0 to one hour, default 10,000. */
@@ -67,10 +73,12 @@ export interface WorkerHealth {
 export interface StopReport {
   /** Handlers that came to their end within the grace. */
   readonly finished: number;
-  /** Messages released because their handlers did not. */
+  /** Messages released: not begun, or their handlers did not come to their end. */
   readonly released: number;
 }
 
+/** Deliveries that may wait to be settled while further handlers run, beyond the concurrency. */
+const MAX_UNSETTLED = 1_000;
 /** Waits between failed looks. */
 const LOOK_BACKOFF: Backoff = { firstMs: 100, maximumMs: 5_000 };
 
@@ -79,13 +87,18 @@ export class Worker<Value> implements AsyncDisposable {
   /** The queue it works on. */
   readonly queue: NamedQueue<Value>;
   readonly #handler: Handler<Value>;
-  readonly #options: WorkerOptions & Required<Pick<WorkerOptions, "concurrency" | "handlerTimeoutMs" | "graceMs" | "pollIntervalMs">>;
+  readonly #options: WorkerOptions & Required<Pick<WorkerOptions, "concurrency" | "prefetch" | "handlerTimeoutMs" | "graceMs" | "pollIntervalMs">>;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limiter: RateLimiter | undefined;
   readonly #stopTaking = new AbortController();
   readonly #stopHandlers = new AbortController();
+  /** Deliveries in work, those being settled included. */
   readonly #active = new Map<Delivery<Value>, Promise<void>>();
+  /** Deliveries taken ahead. */
+  #ahead: Delivery<Value>[] = [];
+  /** Handlers running now. */
+  #running = 0;
   #state: "idle" | "running" | "stopping" | "stopped" = "idle";
   #paused = false;
   #failure: unknown;
@@ -103,7 +116,7 @@ export class Worker<Value> implements AsyncDisposable {
     this.queue = queue;
     this.#handler = handler;
     const { concurrency, handlerTimeoutMs, graceMs, pollIntervalMs } = checked;
-    this.#options = { ...options, concurrency, handlerTimeoutMs, graceMs, pollIntervalMs };
+    this.#options = { ...options, concurrency, prefetch: checked.prefetch ?? Math.min(concurrency, 100), handlerTimeoutMs, graceMs, pollIntervalMs };
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#limiter = options.rateLimit === undefined ? undefined : new RateLimiter(options.rateLimit, this.#clock);
@@ -132,7 +145,7 @@ export class Worker<Value> implements AsyncDisposable {
   /** How the worker is now. */
   get health(): WorkerHealth {
     const state = this.#state === "running" && this.#paused ? "paused" : this.#state;
-    return { state, active: this.#active.size, ...(this.#failure === undefined ? {} : { failure: this.#failure }) };
+    return { state, active: this.#running, ...(this.#failure === undefined ? {} : { failure: this.#failure }) };
   }
 
   async #work(): Promise<void> {
@@ -170,7 +183,7 @@ export class Worker<Value> implements AsyncDisposable {
       await this.queue.ensure();
       this.#availability = new Availability(this.queue.backend, this.queue.name, this.#clock);
     }
-    const room = Math.min(this.#options.concurrency - this.#active.size, MAX_DEQUEUE_LIMIT);
+    const room = Math.min(this.#room, MAX_DEQUEUE_LIMIT);
     const limit = this.#limiter === undefined ? room : Math.min(room, await this.#limiter.wait(room, signal));
     if (signal.aborted || this.#paused || limit === 0) return;
     const { version } = this.#availability;
@@ -181,13 +194,22 @@ export class Worker<Value> implements AsyncDisposable {
       await Promise.all(deliveries.map((delivery) => delivery.release()));
       return;
     }
-    for (const delivery of deliveries) this.#begin(delivery);
+    this.#ahead.push(...deliveries);
+    this.#beginAhead();
     if (deliveries.length === 0) await this.#availability.sleep(version, this.#options.pollIntervalMs, signal);
   }
 
-  /** Resolves when there is room for another handler and the worker is not paused. */
+  /** How many more messages may be taken. What waits to be settled counts too beyond a bound, so that a slow store slows the taking. */
+  get #room(): number {
+    const { concurrency, prefetch } = this.#options;
+    const unsettled = this.#active.size - this.#running;
+    return Math.min(concurrency + prefetch - this.#running - this.#ahead.length, MAX_UNSETTLED + concurrency - unsettled);
+  }
+
+  /** Resolves when enough room for a claim is left and the worker is not paused. */
   async #whenFree(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && (this.#paused || this.#active.size >= this.#options.concurrency)) {
+    const { concurrency, prefetch } = this.#options;
+    while (!signal.aborted && (this.#paused || this.#room < Math.min(Math.max(1, Math.ceil(prefetch / 2)), concurrency + prefetch))) {
       await new Promise<void>((resolve) => {
         const go = (): void => {
           this.#slotFreed = undefined;
@@ -204,18 +226,32 @@ export class Worker<Value> implements AsyncDisposable {
     }
   }
 
+  /** Begins what was taken ahead, as far as handlers are free. */
+  #beginAhead(): void {
+    while (this.#running < this.#options.concurrency && this.#ahead.length > 0 && !this.#stopTaking.signal.aborted) {
+      this.#begin(this.#ahead.shift() as Delivery<Value>);
+    }
+  }
+
   #begin(delivery: Delivery<Value>): void {
     const { handlerTimeoutMs, backoff = DEFAULT_BACKOFF, onSettled } = this.#options;
     const run = async (): Promise<void> => {
       const outcome = await runHandler(this.#handler, delivery, {
         queue: this.queue.name, telemetry: this.queue.telemetry, clock: this.#clock, random: this.#random, backoff,
-        stopping: this.#stopHandlers.signal, onError: (error, about) => this.#report(error, about),
+        stopping: this.#stopHandlers.signal,
+        onHandled: () => {
+          this.#running -= 1;
+          this.#beginAhead();
+          this.#slotFreed?.();
+        },
+        onError: (error, about) => this.#report(error, about),
         ...(handlerTimeoutMs === 0 ? {} : { timeoutMs: handlerTimeoutMs }),
       });
       this.#active.delete(delivery);
       onSettled?.(outcome, delivery.id);
       this.#slotFreed?.();
     };
+    this.#running += 1;
     this.#active.set(delivery, run());
   }
 
@@ -238,12 +274,14 @@ export class Worker<Value> implements AsyncDisposable {
     this.#state = "stopping";
     this.#stopTaking.abort(new QueueFSError("closed", "the worker is stopping"));
     await this.#loop;
+    const ahead = this.#ahead.splice(0);
+    const releasedAhead = Promise.all(ahead.map((delivery) => this.#release(delivery)));
     const running = [...this.#active.values()];
     const before = running.length;
     if (before > 0) await this.#settledWithin(running, graceMs);
     const left = [...this.#active.keys()];
     this.#stopHandlers.abort(new QueueFSError("aborted", "the worker stops, and the handler's grace is over"));
-    const released = await Promise.all(left.map((delivery) => this.#release(delivery)));
+    const released = [...(await releasedAhead), ...(await Promise.all(left.map((delivery) => this.#release(delivery))))];
     await this.#releaseThread?.();
     this.#state = "stopped";
     return { finished: before - left.length, released: released.filter(Boolean).length };
@@ -264,6 +302,8 @@ export class Worker<Value> implements AsyncDisposable {
     } catch (error) {
       this.#report(error);
       return false;
+    } finally {
+      delivery.abandon();
     }
   }
 

@@ -66,35 +66,43 @@ function watched(selection: Parameters<typeof waitComplete>[1], options: WaitOpt
   return { result, seen, settled, until };
 }
 
-/** The backend with a count of live subscriptions, and hints that only the test gives. */
+/** The backend with something around every look at it. */
+function around(on: Backend, look: <Answer>(real: () => Promise<Answer>) => Promise<Answer>): Backend {
+  return interpose(on, {
+    statuses: (selection) => look(() => backend.statuses(selection)),
+    reached: (mark) => look(() => backend.reached(mark)),
+  });
+}
+
+/** The backend with a count of live subscriptions and of looks, and hints that only the test gives. */
 function handHinted(): {
   hinted: Backend;
   hint: ChangeListener;
   listeners: Set<ChangeListener>;
-  reads: { now: number; most: number; all: number };
+  looks: { now: number; most: number; all: number };
 } {
   const listeners = new Set<ChangeListener>();
-  const reads = { now: 0, most: 0, all: 0 };
-  const hinted = interpose(backend, {
+  const looks = { now: 0, most: 0, all: 0 };
+  const unhinted = interpose(backend, {
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async statuses(selection) {
-      reads.all += 1;
-      reads.now += 1;
-      reads.most = Math.max(reads.most, reads.now);
-      try {
-        return await backend.statuses(selection);
-      } finally {
-        reads.now -= 1;
-      }
-    },
+  });
+  const hinted = around(unhinted, async (real) => {
+    looks.all += 1;
+    looks.now += 1;
+    looks.most = Math.max(looks.most, looks.now);
+    try {
+      return await real();
+    } finally {
+      looks.now -= 1;
+    }
   });
   const hint: ChangeListener = (queues) => {
     for (const listener of listeners) listener(queues);
   };
-  return { hinted, hint, listeners, reads };
+  return { hinted, hint, listeners, looks };
 }
 
 async function turns(): Promise<void> {
@@ -265,6 +273,18 @@ describe("how it ends otherwise", () => {
     expect(await waitComplete(backend, BOTH)).toHaveLength(2);
   });
 
+  test("a queue that is removed and made anew between two looks is not taken for done", async () => {
+    const { hinted } = handHinted();
+    const clock = new ManualClock();
+    await put();
+    const wait = watched(ONLY_A, { clock }, hinted);
+    await wait.until(() => true);
+    await backend.removeQueue(A);
+    await backend.createQueue(A);
+    await clock.advanceAndSettle(DEFAULT_WAIT_POLL_MS);
+    expect(isQueueFSError(await failure(wait.result), "queue-not-found")).toBe(true);
+  });
+
   test("an abort rejects with the caller's reason, before and during", async () => {
     await put();
     const reason = { why: "changed my mind" };
@@ -282,7 +302,7 @@ describe("how it ends otherwise", () => {
       throw thrown;
     };
     await expect(waitComplete(backend, ONLY_A, { onProgress: throwing })).rejects.toBe(thrown);
-    const away = interpose(backend, { statuses: () => Promise.reject(new QueueFSError("store-busy", "busy")) });
+    const away = around(backend, () => Promise.reject(new QueueFSError("store-busy", "busy")));
     await expect(waitComplete(away, ONLY_A, { onError: throwing })).rejects.toBe(thrown);
   });
 });
@@ -293,7 +313,7 @@ describe("a store that fails", () => {
     const told: unknown[] = [];
     let isAway = true;
     const gone = new QueueFSError(code, "away");
-    const away = interpose(backend, { statuses: (selection) => (isAway ? Promise.reject(gone) : backend.statuses(selection)) });
+    const away = around(backend, (real) => (isAway ? Promise.reject(gone) : real()));
     const wait = watched(ONLY_A, { clock, onError: (error) => told.push(error) }, away);
     for (let look = 0; look < 5; look += 1) await clock.advanceAndSettle(DEFAULT_WAIT_POLL_MS);
     expect(told.length).toBeGreaterThanOrEqual(5);
@@ -304,9 +324,27 @@ describe("a store that fails", () => {
     expect(await wait.result).toEqual([{ queue: "a", ...COMPLETE }]);
   });
 
+  test("at the very first step is ridden out as well", async () => {
+    const clock = new ManualClock();
+    await put();
+    let marks = 0;
+    const busy = interpose(backend, {
+      mark(selection) {
+        marks += 1;
+        return marks < 3 ? Promise.reject(new QueueFSError("store-busy", "busy")) : backend.mark(selection);
+      },
+    });
+    const wait = watched(ONLY_A, { upTo: "now", clock }, busy);
+    await clock.advanceAndSettle(3 * DEFAULT_WAIT_POLL_MS);
+    expect([marks, wait.seen.length > 0, wait.settled.value]).toEqual([3, true, false]);
+    await backend.clear(A);
+    await clock.advanceAndSettle(DEFAULT_WAIT_POLL_MS);
+    await wait.result;
+  });
+
   test("for longer than the time allowed is a timeout with its cause", async () => {
     const gone = new QueueFSError("store-unreachable", "away");
-    const away = interpose(backend, { statuses: () => Promise.reject(gone) });
+    const away = around(backend, () => Promise.reject(gone));
     expect(await failure(waitComplete(away, ONLY_A, { timeoutMs: 0 }))).toMatchObject({ code: "timed-out", cause: gone });
     const error = await failure(waitComplete(away, ONLY_A, { timeoutMs: 30 }));
     expect(error).toMatchObject({ code: "timed-out", cause: gone });
@@ -315,7 +353,7 @@ describe("a store that fails", () => {
 
   test("without an answer at all does not hold up deadline or abort", async () => {
     const { hinted, listeners } = handHinted();
-    const silent = interpose(hinted, { statuses: () => new Promise(() => {}) });
+    const silent = around(hinted, () => new Promise(() => {}));
     const clock = new ManualClock();
     const timed = failure(waitComplete(silent, ONLY_A, { timeoutMs: 50, clock }));
     await clock.advanceAndSettle(50);
@@ -329,29 +367,29 @@ describe("a store that fails", () => {
 
   test.each(["store-corrupt", "closed", "internal"] as const)("with %s ends the wait with that", async (code) => {
     const broken = new QueueFSError(code, "broken");
-    const failing = interpose(backend, { statuses: () => Promise.reject(broken) });
+    const failing = around(backend, () => Promise.reject(broken));
     await expect(waitComplete(failing, ONLY_A)).rejects.toBe(broken);
   });
 });
 
 describe("what wakes it", () => {
   test("a hint about one of its queues, and no other", async () => {
-    const { hinted, hint, reads } = handHinted();
+    const { hinted, hint, looks } = handHinted();
     const clock = new ManualClock();
     await put();
     const named = watched(ONLY_A, { clock }, hinted);
     const under = watched({ under: A }, { clock }, hinted);
     await clock.advanceAndSettle(WAIT_GAP_MS);
-    expect(reads.all).toBe(2);
+    expect(looks.all).toBe(2);
     hint(new Set([B, parseQueueName("a_b")]));
     await clock.advanceAndSettle(WAIT_GAP_MS);
-    expect(reads.all).toBe(2);
+    expect(looks.all).toBe(2);
     hint(new Set([B, parseQueueName("a/b")]));
     await clock.advanceAndSettle(WAIT_GAP_MS);
-    expect(reads.all).toBe(3);
+    expect(looks.all).toBe(3);
     hint(new Set([B, A]));
     await clock.advanceAndSettle(0);
-    expect(reads.all).toBe(5);
+    expect(looks.all).toBe(5);
     await backend.clear(A);
     hint(undefined);
     await clock.advanceAndSettle(WAIT_GAP_MS);
@@ -376,16 +414,14 @@ describe("what wakes it", () => {
     const clock = new ManualClock();
     await put();
     let isFirst = true;
-    const racing = interpose(hinted, {
-      async statuses(selection) {
-        const statuses = await backend.statuses(selection);
-        if (isFirst) {
-          isFirst = false;
-          await backend.clear(A);
-          hint(undefined);
-        }
-        return statuses;
-      },
+    const racing = around(hinted, async (real) => {
+      const answer = await real();
+      if (isFirst) {
+        isFirst = false;
+        await backend.clear(A);
+        hint(undefined);
+      }
+      return answer;
     });
     const wait = watched(ONLY_A, { clock }, racing);
     await clock.advanceAndSettle(WAIT_GAP_MS);
@@ -394,7 +430,7 @@ describe("what wakes it", () => {
   });
 
   test("a storm of hints, with one read in the air at most and few in all", async () => {
-    const { hinted, hint, reads } = handHinted();
+    const { hinted, hint, looks } = handHinted();
     const clock = new ManualClock();
     await put();
     const wait = watched(ONLY_A, { clock }, hinted);
@@ -402,9 +438,9 @@ describe("what wakes it", () => {
       for (let index = 0; index < 100; index += 1) hint(undefined);
       await clock.advanceAndSettle(1);
     }
-    expect(reads.most).toBe(1);
-    expect(reads.all).toBeGreaterThanOrEqual(100 / WAIT_GAP_MS);
-    expect(reads.all).toBeLessThanOrEqual(100 / WAIT_GAP_MS + 2);
+    expect(looks.most).toBe(1);
+    expect(looks.all).toBeGreaterThanOrEqual(100 / WAIT_GAP_MS);
+    expect(looks.all).toBeLessThanOrEqual(100 / WAIT_GAP_MS + 2);
     await backend.clear(A);
     await clock.advanceAndSettle(DEFAULT_WAIT_POLL_MS);
     await wait.result;
