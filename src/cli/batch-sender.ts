@@ -28,6 +28,8 @@ export class BatchSender {
 
   /** Takes a message, and waits where enough is waiting already. Rejects with what an earlier call rejected with. */
   async add(message: NewMessage): Promise<void> {
+    // At once, since input that comes in drops might never fill a call.
+    if (this.#failure !== undefined) throw this.#failure.error;
     const full = this.#waiting.length >= MAX_BATCH_ITEMS || this.#bytes + message.data.byteLength > this.#maxBytes;
     if (full && this.#waiting.length > 0) await this.finish();
     this.#waiting.push(message);

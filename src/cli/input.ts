@@ -21,6 +21,7 @@ export async function* inputPieces(session: Session): AsyncGenerator<Uint8Array,
   signal.addEventListener("abort", stop, { once: true });
   try {
     signal.throwIfAborted();
+    if (input.isTTY) session.note("reading from the terminal; end with Ctrl-D on a line of its own");
     for await (const piece of input) yield piece as Uint8Array;
     signal.throwIfAborted();
   } catch (error) {
@@ -33,7 +34,6 @@ export async function* inputPieces(session: Session): AsyncGenerator<Uint8Array,
 
 /** All of standard input, byte for byte. @throws QueueFSError `message-too-large` without having read more than the limit */
 export async function readInput(session: Session, maxBytes: number): Promise<Uint8Array> {
-  if (session.input.isTTY) session.note("reading from the terminal; end with Ctrl-D on a line of its own");
   const pieces: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of inputPieces(session)) {

@@ -7,6 +7,18 @@ export class OutputClosedError extends Error {
   override readonly name = "OutputClosedError";
 }
 
+/** Standard output cannot be written, for another reason: its disk is full, say. */
+export class OutputFailedError extends Error {
+  override readonly name = "OutputFailedError";
+}
+
+/** What an error of the stream means. */
+function outputError(error: NodeJS.ErrnoException): OutputClosedError | OutputFailedError {
+  if (error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED")
+    return new OutputClosedError("standard output was closed by its reader", { cause: error });
+  return new OutputFailedError(`standard output cannot be written (${error.code ?? error.message})`, { cause: error });
+}
+
 const FLUSH_BYTES = 64 * 1024;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -26,7 +38,7 @@ export class Output {
     this.#stream = stream;
     this.isTerminal = stream.isTTY === true;
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      this.#failure ??= error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED" ? new OutputClosedError() : error;
+      this.#failure ??= outputError(error);
     });
   }
 
@@ -72,6 +84,7 @@ export class Output {
    * Resolves when all that was written has been handed to the reader's pipe, file or terminal.
    *
    * @throws OutputClosedError when the reader has gone
+   * @throws OutputFailedError
    */
   async flush(): Promise<void> {
     if (this.#failure) throw this.#failure;
@@ -81,8 +94,8 @@ export class Output {
     if (parts.length === 0) return;
     await new Promise<void>((resolve, reject) => {
       this.#stream.write(Buffer.concat(parts), (error) => {
-        if (!error) resolve();
-        else reject((error as NodeJS.ErrnoException).code === "EPIPE" ? new OutputClosedError() : error);
+        if (error) reject(outputError(error));
+        else resolve();
       });
     });
   }

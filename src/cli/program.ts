@@ -5,10 +5,10 @@ import { Command, CommanderError } from "commander";
 import { ERROR_TABLE, isQueueFSError } from "../core/errors.ts";
 import type { CommandRow, Example } from "./command.ts";
 import { loadCommands } from "./commands/index.ts";
-import { Output, OutputClosedError } from "./output.ts";
+import { Output, OutputClosedError, OutputFailedError } from "./output.ts";
 import { type GlobalOptions, InterruptedError, type ProcessParts, Session } from "./session.ts";
 import { STORE_VARIABLE } from "./store-option.ts";
-import { visibleLines } from "./visible.ts";
+import { visibleJson, visibleLines } from "./visible.ts";
 
 function version(): string {
   const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
@@ -43,7 +43,7 @@ async function buildProgram(run: Run, onText: (text: string) => void, onComplain
     .configureOutput({ writeOut: onText, writeErr: onComplaint, outputError: (text, write) => write(text) })
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 2 wrong usage, 3 nothing to take, 4 not found, 5 stale receipt, 8 timed out; all in docs/errors.md\n",
+      "\nExit codes: 0 done, 1 output not written, 2 wrong usage, 3 nothing to take, 4 not found, 5 stale receipt, 8 timed out; all in docs/errors.md\n",
     );
   for (const row of await loadCommands(run.parts.argv.slice(2))) addCommand(program, row, run);
   return program;
@@ -72,6 +72,9 @@ function addCommand(program: Command, row: CommandRow, run: Run): void {
   });
 }
 
+/** Exit code when standard output cannot be written; what the command was to do has been done, or was taken back. */
+const EXIT_CODE_OUTPUT_FAILED = 1;
+
 /** What is told of an error, and the exit code it ends in. */
 interface Ending {
   readonly exitCode: number;
@@ -81,6 +84,7 @@ interface Ending {
 
 function endingOf(error: unknown, complaint: string): Ending {
   if (error instanceof OutputClosedError) return { exitCode: 0 };
+  if (error instanceof OutputFailedError) return { exitCode: EXIT_CODE_OUTPUT_FAILED, code: "output-failed", message: error.message };
   if (error instanceof InterruptedError) return { exitCode: error.exitCode };
   if (isQueueFSError(error)) return { exitCode: error.exitCode, code: error.code, message: error.message };
   if (error instanceof CommanderError) {
@@ -100,7 +104,9 @@ function tell(parts: ProcessParts, ending: Ending, error: unknown): void {
   if (ending.message === undefined) return;
   // Options after "--" are not options; but an error should rather be JSON without need than text where JSON is read.
   if (parts.argv.includes("--json")) {
-    parts.stderr.write(`${JSON.stringify({ error: { code: ending.code, message: ending.message, exitCode: ending.exitCode } })}\n`);
+    parts.stderr.write(
+      `${visibleJson(JSON.stringify({ error: { code: ending.code, message: ending.message, exitCode: ending.exitCode } }))}\n`,
+    );
     return;
   }
   parts.stderr.write(`queuefs: ${visibleLines(ending.message)}\n`);

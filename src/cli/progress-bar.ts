@@ -44,6 +44,8 @@ export async function startProgressBar(session: Session): Promise<ProgressBar> {
     update(left) {
       const progress = meter.add(left, performance.now());
       const payload = payloadOf(progress);
+      // What is complete at the first look needs no bar.
+      if (!begun && left === 0) return;
       if (!begun) bar.start(progress.total, progress.done, payload);
       begun = true;
       bar.setTotal(progress.total);

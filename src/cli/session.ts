@@ -3,7 +3,7 @@
 import type { Backend } from "../backend/contract.ts";
 import type { Output } from "./output.ts";
 import { storeLocation } from "./store-option.ts";
-import { visibleLines } from "./visible.ts";
+import { visibleJson, visibleLines } from "./visible.ts";
 
 /** The parts of the process that a command may touch. */
 export type ProcessParts = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "stdout" | "stderr" | "on" | "off" | "exit">;
@@ -56,9 +56,9 @@ export class Session {
     return this.output.isTerminal && !this.environment.NO_COLOR && this.environment.TERM !== "dumb";
   }
 
-  /** Says something to the person, beside the output. */
+  /** Says something beside the output, on standard error, in the form that is asked for. */
   note(text: string): void {
-    this.errors.write(`queuefs: ${visibleLines(text)}\n`);
+    this.errors.write(this.json ? `${visibleJson(JSON.stringify({ note: text }))}\n` : `queuefs: ${visibleLines(text)}\n`);
   }
 
   /** Writes one value as a line of JSON. */

@@ -2,6 +2,7 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { QueueFSError } from "../core/errors.ts";
 
 /** The environment variable that names the store where no option does. */
 export const STORE_VARIABLE = "QUEUEFS_STORE";
@@ -9,8 +10,11 @@ export const STORE_VARIABLE = "QUEUEFS_STORE";
 /**
  * The location of the store: `--store`, else `$QUEUEFS_STORE`, else the SQLite file `queue.db` in the user's data folder, which is made,
  * for the user's eyes only, when it is missing.
+ *
+ * @throws QueueFSError `invalid-argument` for an option without text, as an unset variable of a shell gives it
  */
 export async function storeLocation(option: string | undefined, environment: NodeJS.ProcessEnv): Promise<string> {
+  if (option === "") throw new QueueFSError("invalid-argument", "--store needs a location: memory:, sqlite:FILE or redis://…");
   const named = option ?? environment[STORE_VARIABLE];
   if (named !== undefined && named !== "") return named;
   const { default: envPaths } = await import("env-paths");

@@ -30,6 +30,7 @@ describe("usage", () => {
       [["statu"], "queuefs: unknown command 'statu'\n(Did you mean status?)\n"],
       [["size"], "queuefs: missing required argument 'queue'\n"],
       [["size", "a", "b"], "queuefs: too many arguments for 'size'. Expected 1 argument but got 2.\n"],
+      [["ls", "--store", ""], "queuefs: --store needs a location: memory:, sqlite:FILE or redis://…\n"],
       [["ls", "--store"], "queuefs: option '--store <location>' argument missing\n"],
     ];
     for (const [commandArguments, errors] of wrong) {
@@ -66,6 +67,14 @@ describe("a reader that has enough", () => {
   });
 });
 
+it("tells when the output cannot be written, and gives the message back", async () => {
+  await cli.text("mkdir", "q");
+  await cli.text("enqueue", "q", "a");
+  const { exitCode, errors } = await cli.shell(["queuefs dequeue q > /dev/full"]).ended;
+  expect({ exitCode, errors }).toEqual({ exitCode: 1, errors: "queuefs: standard output cannot be written (ENOSPC)\n" });
+  expect(await cli.json("status", "q")).toEqual([{ queue: "q", pending: 1, processing: 0 }]);
+});
+
 describe("signals", () => {
   it("end an enqueue that waits for its input, and store nothing of an unfinished message", async () => {
     await cli.text("mkdir", "q");
@@ -77,7 +86,7 @@ describe("signals", () => {
     lines.process.stdin.write("done\nhalf");
     await lines.seen(/\n/);
     lines.process.kill("SIGTERM");
-    expect(await lines.ended).toMatchObject({ exitCode: 143, errors: "" });
+    expect(await lines.ended).toMatchObject({ exitCode: 143, errors: "queuefs: not finished: 1 message was stored\n" });
     expect((await cli.json("messages", "q")).map((message) => message.data)).toEqual(["done"]);
   });
 

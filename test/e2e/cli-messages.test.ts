@@ -145,7 +145,7 @@ describe("enqueue", () => {
     const { exitCode, errors, output } = await cli.run(["enqueue", "q", "--lines"], `a\nb\n${line}`);
     expect({ exitCode, errors }).toEqual({
       exitCode: 7,
-      errors: expect.stringMatching(/2 messages were stored before this:\nqueuefs: line 3 has more than/),
+      errors: expect.stringMatching(/^queuefs: not finished: 2 messages were stored\nqueuefs: line 3 has more than/),
     });
     expect(output.trim().split("\n")).toHaveLength(2);
     expect(await data()).toEqual(["a", "b"]);

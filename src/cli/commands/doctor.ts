@@ -32,7 +32,6 @@ export const doctor: CommandRow = {
   define(command, run) {
     command.action(() =>
       run(async (session) => {
-        const location = await session.storeLocation();
         let findings: readonly Finding[];
         let description: string;
         try {
@@ -44,7 +43,7 @@ export const doctor: CommandRow = {
           await print(session, [{ severity: "error", check: "open", message: error.message }]);
           return error.exitCode;
         }
-        if (!session.json) await session.output.line(`store: ${visible(description || location)}`);
+        if (!session.json) await session.output.line(`store: ${visible(description)}`);
         await print(session, findings);
         return findings.some((finding) => finding.severity === "error") ? ERROR_TABLE["store-corrupt"].exitCode : 0;
       }),

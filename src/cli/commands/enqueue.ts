@@ -106,7 +106,8 @@ async function enqueueAll(session: Session, queue: QueueName, texts: readonly st
     failure ??= { error };
   }
   if (failure !== undefined) {
-    if (printer.stored > 0) session.note(`${printer.stored} ${printer.stored === 1 ? "message was" : "messages were"} stored before this:`);
+    if (printer.stored > 0)
+      session.note(`not finished: ${printer.stored} ${printer.stored === 1 ? "message was" : "messages were"} stored`);
     throw failure.error;
   }
   const [conflict] = printer.conflicts;

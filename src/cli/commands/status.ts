@@ -11,8 +11,9 @@ import { visible } from "../visible.ts";
 import { watchStatuses } from "../watch-statuses.ts";
 
 const UP_AND_ERASE = (lines: number): string => (lines > 0 ? `\u001b[${lines}A\u001b[J` : "");
-const HIDE_CURSOR = "\u001b[?25l";
-const SHOW_CURSOR = "\u001b[?25h";
+// Without a cursor, and with long lines cut: a line that took two rows would not be drawn over again.
+const BEGIN = "\u001b[?25l\u001b[?7l";
+const END = "\u001b[?7h\u001b[?25h";
 
 /** At most as many lines as the terminal has, since only those can be drawn over again. The verdict, the last line, stays. */
 function fitted(lines: readonly string[], rows: number): readonly string[] {
@@ -27,7 +28,7 @@ async function watchOnTerminal(session: Session, backend: Backend, selection: Qu
   const { output } = session;
   let drawn = 0;
   let failure = "";
-  await output.text(HIDE_CURSOR);
+  await output.text(BEGIN);
   try {
     return await watchStatuses(backend, selection, session.signal, {
       async onSnapshot(statuses) {
@@ -47,7 +48,7 @@ async function watchOnTerminal(session: Session, backend: Backend, selection: Qu
     });
   } finally {
     await output
-      .text(SHOW_CURSOR)
+      .text(END)
       .then(() => output.flush())
       .catch(() => {});
   }
