@@ -84,7 +84,9 @@ function encodeJson(value: unknown): Uint8Array {
 async function validate<Value>(schema: StandardSchema<Value>, value: unknown, what: string): Promise<Value> {
   const result = await schema["~standard"].validate(value);
   if (result.issues === undefined) return result.value;
-  const words = result.issues.slice(0, 5).map(({ message, path }) => (path === undefined || path.length === 0 ? message : `${path.map(keyOf).join(".")}: ${message}`));
+  const words = result.issues
+    .slice(0, 5)
+    .map(({ message, path }) => (path === undefined || path.length === 0 ? message : `${path.map(keyOf).join(".")}: ${message}`));
   throw new QueueFSError("invalid-argument", `${what} does not fit its schema: ${words.join("; ")}`);
 }
 

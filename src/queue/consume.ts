@@ -10,7 +10,13 @@ import type { NamedQueue } from "./named-queue.ts";
 /** Options of `consume`, as a table. */
 export const CONSUME_OPTIONS = {
   prefetch: { type: "integer", minimum: 1, maximum: MAX_DEQUEUE_LIMIT, default: 1, meaning: "messages taken at a time" },
-  pollIntervalMs: { type: "integer", minimum: 10, maximum: 3_600_000, default: 5_000, meaning: "how often to look although nothing woke the consumer, in milliseconds" },
+  pollIntervalMs: {
+    type: "integer",
+    minimum: 10,
+    maximum: 3_600_000,
+    default: 5_000,
+    meaning: "how often to look although nothing woke the consumer, in milliseconds",
+  },
   signal: { type: "object", meaning: "ends the iteration" },
 } as const satisfies OptionTable;
 

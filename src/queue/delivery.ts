@@ -82,7 +82,9 @@ export class Delivery<Value> implements AsyncDisposable {
   /** Failed: gives the message back, or up. Answers where it went; `stale` when the delivery was no longer the current one. */
   async nack(options: NackOptions = {}): Promise<NackAnswer> {
     if (!this.#begin()) return "stale";
-    const [answer = "stale"] = await this.#attempt(() => this.#context.backend.nack(this.#context.queue, [{ receipt: this.receipt, ...options }]));
+    const [answer = "stale"] = await this.#attempt(() =>
+      this.#context.backend.nack(this.#context.queue, [{ receipt: this.receipt, ...options }]),
+    );
     if (answer === "pending") this.#context.telemetry.countRequeue();
     return answer;
   }

@@ -30,10 +30,15 @@ function oneText(thrown: unknown): string {
   if (typeof message === "string") {
     // Cut before anything is done with it: a text of megabytes is thrown now and then.
     const short = message.slice(0, MAX_REASON_CHARACTERS);
-    return typeof name === "string" && name !== "" && name !== "Error" ? `${name.slice(0, 200)}: ${short}` : short || "an error without a message";
+    return typeof name === "string" && name !== "" && name !== "Error"
+      ? `${name.slice(0, 200)}: ${short}`
+      : short || "an error without a message";
   }
   try {
-    return String(typeof thrown === "object" && thrown !== null ? (JSON.stringify(thrown) ?? thrown) : thrown).slice(0, MAX_REASON_CHARACTERS);
+    return String(typeof thrown === "object" && thrown !== null ? (JSON.stringify(thrown) ?? thrown) : thrown).slice(
+      0,
+      MAX_REASON_CHARACTERS,
+    );
   } catch {
     return `a thrown ${typeof thrown} that cannot be turned into text`;
   }

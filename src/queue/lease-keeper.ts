@@ -69,10 +69,13 @@ export class LeaseKeeper {
     if (this.#timer !== undefined && this.#timerDueMs <= dueMs) return;
     this.#disarm();
     this.#timerDueMs = dueMs;
-    this.#timer = this.#clock.setTimer(() => {
-      this.#disarm();
-      void this.#renewDue();
-    }, Math.max(0, dueMs - this.#clock.monotonicMs()));
+    this.#timer = this.#clock.setTimer(
+      () => {
+        this.#disarm();
+        void this.#renewDue();
+      },
+      Math.max(0, dueMs - this.#clock.monotonicMs()),
+    );
   }
 
   #disarm(): void {
@@ -116,7 +119,10 @@ export class LeaseKeeper {
       const batch = leases.slice(start, start + MAX_BATCH_ITEMS);
       const askedMs = this.#clock.monotonicMs();
       try {
-        const answers = await this.#backend.extend(queue, batch.map(({ receipt, leaseMs }): ExtendItem => ({ receipt, leaseMs })));
+        const answers = await this.#backend.extend(
+          queue,
+          batch.map(({ receipt, leaseMs }): ExtendItem => ({ receipt, leaseMs })),
+        );
         for (const [index, lease] of batch.entries()) this.#renewed(lease, answers[index] === "extended", askedMs);
       } catch (error) {
         this.#onError(error);

@@ -58,7 +58,10 @@ async function renewLate(): Promise<void> {
     const open = await backend;
     for (const [queue, leases] of late) {
       const now = nowMs();
-      const answers = await open.extend(queue, leases.map(({ receipt, leaseMs }) => ({ receipt, leaseMs })));
+      const answers = await open.extend(
+        queue,
+        leases.map(({ receipt, leaseMs }) => ({ receipt, leaseMs })),
+      );
       for (const [index, lease] of leases.entries()) {
         if (answers[index] === "extended") lease.renewedMs = now;
         else held.delete(lease.receipt);

@@ -4,7 +4,17 @@ import type { Backend } from "../backend/contract.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 import { DEFAULT_LEASE_MS, MAX_DELAY_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
-import type { Cleared, DeliveredMessage, Forward, NewMessage, Page, PageOptions, QueueSettings, QueueStatus, Status } from "../core/message.ts";
+import type {
+  Cleared,
+  DeliveredMessage,
+  Forward,
+  NewMessage,
+  Page,
+  PageOptions,
+  QueueSettings,
+  QueueStatus,
+  Status,
+} from "../core/message.ts";
 import { type MessageId, parseChosenMessageId, parseMessageId, parseQueueName, type QueueName } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
 import { type Codec, jsonCodec } from "./codec.ts";
@@ -21,7 +31,13 @@ import { isAllComplete, type WaitOptions, waitComplete } from "./wait.ts";
 export const NAMED_QUEUE_OPTIONS = {
   codec: { type: "object", meaning: "how values become bytes; JSON unless given" },
   settings: { type: "object", meaning: "settings of the queue if it is made now" },
-  leaseMs: { type: "integer", minimum: MIN_LEASE_MS, maximum: MAX_LEASE_MS, default: DEFAULT_LEASE_MS, meaning: "lease of deliveries, in milliseconds" },
+  leaseMs: {
+    type: "integer",
+    minimum: MIN_LEASE_MS,
+    maximum: MAX_LEASE_MS,
+    default: DEFAULT_LEASE_MS,
+    meaning: "lease of deliveries, in milliseconds",
+  },
   onEnqueue: { type: "object", meaning: "gets each value before it is encoded, and answers with the one to store" },
   clock: { type: "object", meaning: "the time; the host's unless given" },
 } as const satisfies OptionTable;
@@ -114,7 +130,8 @@ export class NamedQueue<Value = unknown> {
     if (delayMs !== undefined) throw new QueueFSError("invalid-argument", "give delayMs or at, not both");
     const left = at.getTime() - this.#clock.wallMs();
     if (Number.isNaN(left)) throw new QueueFSError("invalid-argument", "at must be a valid date");
-    if (left > MAX_DELAY_MS) throw new QueueFSError("invalid-argument", `at lies ${Math.round(left / 86_400_000)} days ahead; the limit is 366`);
+    if (left > MAX_DELAY_MS)
+      throw new QueueFSError("invalid-argument", `at lies ${Math.round(left / 86_400_000)} days ahead; the limit is 366`);
     return Math.max(0, Math.ceil(left));
   }
 
@@ -127,13 +144,19 @@ export class NamedQueue<Value = unknown> {
 
   /** Stores many values in one step, in their order; resolves with their ids. @throws QueueFSError `id-conflict` when one's id was used with another value; the others are stored */
   async enqueueMany(values: readonly Value[], options: (value: Value, index: number) => EnqueueOptions = () => ({})): Promise<MessageId[]> {
-    const [messages] = await Promise.all([Promise.all(values.map((value, index) => this.encode(value, options(value, index)))), this.ensure()]);
+    const [messages] = await Promise.all([
+      Promise.all(values.map((value, index) => this.encode(value, options(value, index)))),
+      this.ensure(),
+    ]);
     return (await this.backend.enqueue(this.name, messages)).map((answer) => this.#accepted(answer));
   }
 
   #accepted(answer: { readonly outcome: string; readonly id: MessageId } | undefined): MessageId {
     if (answer === undefined || answer.outcome === "conflict") {
-      throw new QueueFSError("id-conflict", `message id ${quote(answer?.id)} of queue ${quote(this.name)} was used with another value; choose a new one`);
+      throw new QueueFSError(
+        "id-conflict",
+        `message id ${quote(answer?.id)} of queue ${quote(this.name)} was used with another value; choose a new one`,
+      );
     }
     return answer.id;
   }
@@ -154,7 +177,9 @@ export class NamedQueue<Value = unknown> {
   async dequeue(handler?: Handler<Value>): Promise<Delivery<Value> | undefined | RunOutcome | "empty"> {
     const [delivery] = await this.take(1, handler !== undefined);
     if (handler === undefined) return delivery;
-    return delivery === undefined ? "empty" : runHandler(handler, delivery, { queue: this.name, telemetry: this.#telemetry, clock: this.#clock });
+    return delivery === undefined
+      ? "empty"
+      : runHandler(handler, delivery, { queue: this.name, telemetry: this.#telemetry, clock: this.#clock });
   }
 
   /**
@@ -180,7 +205,10 @@ export class NamedQueue<Value = unknown> {
       const untilMs = this.#clock.monotonicMs() + maxHoldMs;
       this.#leases.keeper.hold(
         messages.map((message, index) => ({
-          queue: this.name, receipt: message.receipt, leaseMs: message.leaseMs, untilMs,
+          queue: this.name,
+          receipt: message.receipt,
+          leaseMs: message.leaseMs,
+          untilMs,
           onLost: () => controllers[index]?.abort(lostLease(this.name, message.id)),
         })),
       );
@@ -235,7 +263,9 @@ export class NamedQueue<Value = unknown> {
   }
 
   /** One page of the unacked messages in queue order, as bytes; nothing changes. */
-  async messages(options?: PageOptions): Promise<Page<{ readonly id: MessageId; readonly data: Uint8Array; readonly state: "pending" | "processing" }>> {
+  async messages(
+    options?: PageOptions,
+  ): Promise<Page<{ readonly id: MessageId; readonly data: Uint8Array; readonly state: "pending" | "processing" }>> {
     await this.ensure();
     return this.backend.messages(this.name, options);
   }
@@ -282,5 +312,8 @@ export class NamedQueue<Value = unknown> {
 }
 
 function lostLease(queue: QueueName, id: MessageId): QueueFSError {
-  return new QueueFSError("not-in-processing", `the lease of message ${quote(id)} of queue ${quote(queue)} was lost: it ended, or the message was removed; stop working on it`);
+  return new QueueFSError(
+    "not-in-processing",
+    `the lease of message ${quote(id)} of queue ${quote(queue)} was lost: it ended, or the message was removed; stop working on it`,
+  );
 }

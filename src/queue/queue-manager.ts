@@ -36,7 +36,8 @@ export class QueueManager implements AsyncDisposable {
     const parsed = parseQueueName(name);
     const known = this.#queues.get(parsed);
     if (known !== undefined) {
-      if (options !== undefined) throw new QueueFSError("invalid-argument", `queue ${quote(name)} has its options already; give them at the first call only`);
+      if (options !== undefined)
+        throw new QueueFSError("invalid-argument", `queue ${quote(name)} has its options already; give them at the first call only`);
       return known as unknown as NamedQueue<Value>;
     }
     const queue = new NamedQueue<Value>(this.#backend, parsed, options);

@@ -78,7 +78,8 @@ class Run<Value> {
   handle(): Promise<Ended> {
     const { timeoutMs, stopping } = this.#options;
     return new Promise<Ended>((resolve) => {
-      const timer = timeoutMs === undefined ? undefined : this.#clock.setTimer(() => end({ thrown: this.#outOfTime(timeoutMs) }), timeoutMs);
+      const timer =
+        timeoutMs === undefined ? undefined : this.#clock.setTimer(() => end({ thrown: this.#outOfTime(timeoutMs) }), timeoutMs);
       const onLost = (): void => end("lost");
       const onStop = (): void => this.#controller.abort(stopping?.reason);
       const end = (ended: Ended): void => {
@@ -96,7 +97,10 @@ class Run<Value> {
       stopping?.addEventListener("abort", onStop);
       if (this.#delivery.signal.aborted) end("lost");
       else if (stopping?.aborted) onStop();
-      this.#call().then((verdict) => end({ verdict }), (thrown: unknown) => end({ thrown }));
+      this.#call().then(
+        (verdict) => end({ verdict }),
+        (thrown: unknown) => end({ thrown }),
+      );
     });
   }
 
@@ -105,18 +109,27 @@ class Run<Value> {
   }
 
   #outOfTime(timeoutMs: number): QueueFSError {
-    return new QueueFSError("timed-out", `the handler of queue ${quote(this.#options.queue)} took longer than ${timeoutMs} ms; raise handlerTimeoutMs, or split the work`);
+    return new QueueFSError(
+      "timed-out",
+      `the handler of queue ${quote(this.#options.queue)} took longer than ${timeoutMs} ms; raise handlerTimeoutMs, or split the work`,
+    );
   }
 
   #context(): HandlerContext {
     const { id, deliveryCount, enqueuedAtMs } = this.#delivery;
     return {
-      id, deliveryCount, enqueuedAtMs,
+      id,
+      deliveryCount,
+      enqueuedAtMs,
       queue: this.#options.queue,
       signal: this.#controller.signal,
       forward: async (target, value, options) => {
         const [message] = await Promise.all([target.encode(value, options), target.ensure()]);
-        if (this.#ended) throw new QueueFSError("not-in-processing", `message ${quote(id)} is settled, so nothing can be forwarded with it; await forward before the handler returns`);
+        if (this.#ended)
+          throw new QueueFSError(
+            "not-in-processing",
+            `message ${quote(id)} is settled, so nothing can be forwarded with it; await forward before the handler returns`,
+          );
         const messages = this.#forward.get(target.name);
         if (messages === undefined) this.#forward.set(target.name, [message]);
         else messages.push(message);

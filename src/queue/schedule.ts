@@ -75,7 +75,11 @@ async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number |
     next(0);
     return next;
   } catch (error) {
-    throw new QueueFSError("invalid-argument", `the cron pattern ${quote(rhythm.cron)} or time zone ${quote(rhythm.timeZone)} is not understood: ${String(error)}`, { cause: error });
+    throw new QueueFSError(
+      "invalid-argument",
+      `the cron pattern ${quote(rhythm.cron)} or time zone ${quote(rhythm.timeZone)} is not understood: ${String(error)}`,
+      { cause: error },
+    );
   }
 }
 
@@ -89,8 +93,12 @@ class Schedule<Value> {
   readonly #signal: AbortSignal;
 
   constructor(
-    queue: NamedQueue<Value>, name: string, next: (afterMs: number) => number | undefined, value: (instant: Date) => Value,
-    options: RepeatOptions, signal: AbortSignal,
+    queue: NamedQueue<Value>,
+    name: string,
+    next: (afterMs: number) => number | undefined,
+    value: (instant: Date) => Value,
+    options: RepeatOptions,
+    signal: AbortSignal,
   ) {
     this.#queue = queue;
     this.#name = name;

@@ -17,9 +17,27 @@ import { DEFAULT_BACKOFF, type RunOutcome, runHandler } from "./run-handler.ts";
 export const WORKER_OPTIONS = {
   concurrency: { type: "integer", minimum: 1, maximum: 10_000, default: 1, meaning: "handlers that run at once" },
   prefetch: { type: "integer", minimum: 0, maximum: MAX_DEQUEUE_LIMIT, meaning: "messages taken ahead of the running handlers" },
-  handlerTimeoutMs: { type: "integer", minimum: 0, maximum: MAX_DELAY_MS, default: 3_600_000, meaning: "a handler's time, in milliseconds, 0 for none" },
-  graceMs: { type: "integer", minimum: 0, maximum: 3_600_000, default: 10_000, meaning: "how long running handlers may take after stop, in milliseconds" },
-  pollIntervalMs: { type: "integer", minimum: 10, maximum: 3_600_000, default: 5_000, meaning: "how often to look although nothing woke the worker, in milliseconds" },
+  handlerTimeoutMs: {
+    type: "integer",
+    minimum: 0,
+    maximum: MAX_DELAY_MS,
+    default: 3_600_000,
+    meaning: "a handler's time, in milliseconds, 0 for none",
+  },
+  graceMs: {
+    type: "integer",
+    minimum: 0,
+    maximum: 3_600_000,
+    default: 10_000,
+    meaning: "how long running handlers may take after stop, in milliseconds",
+  },
+  pollIntervalMs: {
+    type: "integer",
+    minimum: 10,
+    maximum: 3_600_000,
+    default: 5_000,
+    meaning: "how often to look although nothing woke the worker, in milliseconds",
+  },
   backoff: { type: "object", meaning: "how retries wait" },
   rateLimit: { type: "object", meaning: "messages begun in a time, by this worker" },
   keepLeasesWhileBusy: { type: "boolean", default: true, meaning: "a second thread renews leases while handlers keep the event loop busy" },
@@ -87,7 +105,8 @@ export class Worker<Value> implements AsyncDisposable {
   /** The queue it works on. */
   readonly queue: NamedQueue<Value>;
   readonly #handler: Handler<Value>;
-  readonly #options: WorkerOptions & Required<Pick<WorkerOptions, "concurrency" | "prefetch" | "handlerTimeoutMs" | "graceMs" | "pollIntervalMs">>;
+  readonly #options: WorkerOptions &
+    Required<Pick<WorkerOptions, "concurrency" | "prefetch" | "handlerTimeoutMs" | "graceMs" | "pollIntervalMs">>;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limiter: RateLimiter | undefined;
@@ -116,7 +135,14 @@ export class Worker<Value> implements AsyncDisposable {
     this.queue = queue;
     this.#handler = handler;
     const { concurrency, handlerTimeoutMs, graceMs, pollIntervalMs } = checked;
-    this.#options = { ...options, concurrency, prefetch: checked.prefetch ?? Math.min(concurrency, 100), handlerTimeoutMs, graceMs, pollIntervalMs };
+    this.#options = {
+      ...options,
+      concurrency,
+      prefetch: checked.prefetch ?? Math.min(concurrency, 100),
+      handlerTimeoutMs,
+      graceMs,
+      pollIntervalMs,
+    };
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#limiter = options.rateLimit === undefined ? undefined : new RateLimiter(options.rateLimit, this.#clock);
@@ -237,7 +263,11 @@ export class Worker<Value> implements AsyncDisposable {
     const { handlerTimeoutMs, backoff = DEFAULT_BACKOFF, onSettled } = this.#options;
     const run = async (): Promise<void> => {
       const outcome = await runHandler(this.#handler, delivery, {
-        queue: this.queue.name, telemetry: this.queue.telemetry, clock: this.#clock, random: this.#random, backoff,
+        queue: this.queue.name,
+        telemetry: this.queue.telemetry,
+        clock: this.#clock,
+        random: this.#random,
+        backoff,
         stopping: this.#stopHandlers.signal,
         onHandled: () => {
           this.#running -= 1;
