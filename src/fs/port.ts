@@ -178,6 +178,8 @@ export interface FileSystemPort {
   /**
    * Hints of changes at and under a path, from the call on. Hints that nobody took yet are merged into one. Ends, without an error, when
    * `signal` is aborted or the file face is closed; `return` (leaving a `for await`) ends it as well.
+   *
+   * @throws QueueFSError at once for a malformed path; out of the first `next` when there is nothing at the path
    */
   watch(path: FilePath, options?: { readonly signal?: AbortSignal }): AsyncIterableIterator<FileChange>;
 }

@@ -5,7 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Backend } from "../../src/backend/contract.ts";
 import { openMemory } from "../../src/backend/memory/index.ts";
+import { openRedis } from "../../src/backend/redis/index.ts";
 import { openSqlite } from "../../src/backend/sqlite/index.ts";
+import { type RedisServer, startRedisServer } from "./redis-server.ts";
 
 /** One open, empty store. */
 export interface OpenStore {
@@ -54,5 +56,25 @@ const sqlite: StoreKind = {
   end: nothing,
 };
 
+let server: RedisServer | undefined;
+let namespaces = 0;
+
+const redis: StoreKind = {
+  name: "redis",
+  async begin() {
+    server = await startRedisServer();
+  },
+  async open() {
+    if (server === undefined) throw new Error("begin starts the server");
+    namespaces += 1;
+    const backend = await openRedis({ url: server.url, namespace: `files-${namespaces}` });
+    return { backend, close: () => backend.close() };
+  },
+  async end() {
+    await server?.stop();
+    server = undefined;
+  },
+};
+
 /** All kinds of store. */
-export const STORES: readonly StoreKind[] = [memory, sqlite];
+export const STORES: readonly StoreKind[] = [memory, sqlite, redis];
