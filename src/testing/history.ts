@@ -17,11 +17,14 @@ export const HISTORY_QUEUES = ["a", "a/b", "a_b", "b"] as const;
 /** The name of a queue of a history. */
 export type HistoryQueue = (typeof HISTORY_QUEUES)[number];
 
-/** Names a receipt or message among those that the history has shown: the newest is 0, the one before it 1, and so on, round and round. */
+/** Names a receipt or message among some: the newest is 0, the one before it 1, and so on, round and round. */
 export interface Reference {
   readonly back: number;
-  /** Whether it is looked for among those of all queues; most likely one that does not belong here. Default: those of the step's queue. */
-  readonly foreign?: boolean;
+  /**
+   * Among which. `right`, the default: those for which the step does something, as long as there is one. `own`: all that the history has
+   * shown of the step's queue, most of them stale. `any`: those of all queues.
+   */
+  readonly among?: "right" | "own" | "any";
 }
 
 /** Which queues a step concerns. */
@@ -238,7 +241,8 @@ class History {
     const { model } = this;
     const queue = step.queue as QueueName;
     if (step.do === "ackById" || step.do === "redrive" || step.do === "drop") {
-      const ids = step.items.map((item) => this.#id(queue, item));
+      const right = model.idsOf(queue, step.do === "ackById" ? "processing" : "dead");
+      const ids = step.items.map((item) => this.#id(queue, item, right));
       return {
         model: () => model[step.do](queue, ids),
         store: () =>
@@ -313,12 +317,15 @@ class History {
     return answers;
   }
 
-  #receipt(queue: string, { back, foreign }: Reference): string {
-    return pick(foreign ? this.#receipts : this.#receipts.filter((one) => one.queue === queue), back)?.receipt ?? "r-1-1-1";
+  #receipt(queue: string, { back, among = "right" }: Reference): string {
+    const right = among === "right" ? this.model.receiptsOf(queue) : [];
+    const shown = this.#receipts.filter((one) => among === "any" || one.queue === queue).map((one) => one.receipt);
+    return pick(right.length > 0 ? right : shown, back) ?? "r-1-1-1";
   }
 
-  #id(queue: string, { back, foreign }: Reference): string {
-    return pick(foreign ? this.#ids : this.#ids.filter((one) => one.queue === queue), back)?.id ?? "unknown";
+  #id(queue: string, { back, among = "right" }: Reference, right: readonly string[]): string {
+    const shown = this.#ids.filter((one) => among === "any" || one.queue === queue).map((one) => one.id);
+    return pick(among === "right" && right.length > 0 ? right : shown, back) ?? "unknown";
   }
 
   #real(receipt: string): Receipt {

@@ -354,6 +354,19 @@ export class ModelStore {
     });
   }
 
+  /** The receipts of all current deliveries of a queue, the oldest message's first; empty when there is no such queue. */
+  receiptsOf(name: string): string[] {
+    const queue = this.#queues.find((one) => one.name === name);
+    return (queue?.messages ?? []).filter((message) => message.state === "processing").map((message) => message.receipt);
+  }
+
+  /** The ids of the messages of a queue that are in processing, or of its dead letters; empty when there is no such queue. */
+  idsOf(name: string, where: "processing" | "dead"): string[] {
+    const queue = this.#queues.find((one) => one.name === name);
+    if (where === "dead") return (queue?.dead ?? []).map((letter) => letter.message.id);
+    return (queue?.messages ?? []).filter((message) => message.state === "processing").map((message) => message.id);
+  }
+
   /** Every queue there is. */
   get queueNames(): readonly string[] {
     return this.#queues.map((queue) => queue.name);

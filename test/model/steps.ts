@@ -11,26 +11,24 @@ const LONG_MS = [600_000, 3_600_000];
 /** Histories of a store. @param timed whether time is moved by hand; otherwise nothing in them depends on time */
 export function histories(timed: boolean, maxLength: number): fc.Arbitrary<HistoryStep[]> {
   const spans = fc.constantFrom(...(timed ? SHORT_MS : LONG_MS));
-  const queue = fc.constantFrom<HistoryQueue[]>("a", "a", "a", "a/b", "a/b", "a_b", "b");
+  // Most deliveries are settled before their lease ends.
+  const leases = fc.oneof({ weight: 1, arbitrary: spans }, { weight: 2, arbitrary: fc.constantFrom(...LONG_MS) });
+  const queue = fc.constantFrom<HistoryQueue[]>("a", "a", "a", "a", "a", "a/b", "a/b", "a_b", "b");
   const under = fc.constantFrom<HistoryQueue | "">("", "a", "a/b", "b");
   const limit = fc.integer({ min: 1, max: 4 });
   const client = fc.constantFrom<(0 | 1)[]>(0, 1);
   const maxDeliveries = fc.constantFrom(0, 1, 2, 3);
   const reference: fc.Arbitrary<Reference> = fc.record(
-    {
-      back: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 0, max: 3 }) }, { weight: 1, arbitrary: fc.nat(40) }),
-      foreign: fc.constant(true),
-    },
+    { back: fc.nat(5), among: fc.constantFrom<NonNullable<Reference["among"]>[]>("right", "right", "right", "own", "any") },
     { requiredKeys: ["back"] },
   );
   const references = fc.array(reference, { minLength: 1, maxLength: 3 });
-  const message = fc.record(
-    {
-      data: fc.constantFrom("", "00", "61", "0a", "7b7d", "ff00fe"),
-      id: fc.constantFrom("x", "y", "z", "é"),
-      delayMs: fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: spans }),
-    },
-    { requiredKeys: ["data"] },
+  const delayMs = fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: spans });
+  const message = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ data: fc.constantFrom("", "00", "61", "0a", "7b7d", "ff00fe") }) },
+    { weight: 1, arbitrary: fc.record({ data: fc.constantFrom("61", "0a"), delayMs }) },
+    { weight: 2, arbitrary: fc.record({ data: fc.constantFrom("61", "61", "61", "62"), id: fc.constantFrom("x", "y", "z", "é") }) },
+    { weight: 1, arbitrary: fc.record({ data: fc.constantFrom("61", "62"), id: fc.constantFrom("x", "y", "z"), delayMs }) },
   );
   const messages = fc.array(message, { minLength: 1, maxLength: 4 });
   const selection: fc.Arbitrary<HistorySelection> = fc.oneof(
@@ -52,10 +50,10 @@ export function histories(timed: boolean, maxLength: number): fc.Arbitrary<Histo
   const steps = fc.oneof(
     step("createQueue", 3, { queue, maxDeliveries }, ["queue"]),
     step("configureQueue", 1, { queue, maxDeliveries }),
-    step("removeQueue", 1, { queue, recursive: fc.boolean() }),
+    step("removeQueue", 1, { queue: fc.constantFrom(...HISTORY_QUEUES), recursive: fc.boolean() }),
     step("listQueues", 1, { under, limit }),
-    step("enqueue", 12, { queue, messages }),
-    step("dequeue", 14, { queue, limit, leaseMs: spans, owner: fc.constantFrom("process", "receipt") }),
+    step("enqueue", 26, { queue, messages }),
+    step("dequeue", 16, { queue, limit, leaseMs: leases, owner: fc.constantFrom("process", "receipt") }),
     step("dequeue", 3, {
       queue,
       limit: fc.constantFrom(1, 1, 1, 2),
@@ -63,12 +61,12 @@ export function histories(timed: boolean, maxLength: number): fc.Arbitrary<Histo
       owner: fc.constant("process"),
       requestId: fc.constantFrom("q", "x"),
     }),
-    step("ack", 5, { queue, items: references }),
+    step("ack", 7, { queue, items: references }),
     step("ack", 3, {
       queue,
       items: fc.array(
         fc.record({
-          back: fc.integer({ min: 0, max: 3 }),
+          back: fc.nat(3),
           forward: fc.array(fc.record({ queue, messages: fc.array(message, { maxLength: 2 }) }), { maxLength: 2 }),
         }),
         { minLength: 1, maxLength: 2 },
@@ -107,21 +105,45 @@ export function histories(timed: boolean, maxLength: number): fc.Arbitrary<Histo
     step("drop", 1, { queue, items: references }),
     ...(timed ? [step("passTime", 8, { ms: fc.constantFrom(1, 999, 1000, 2000, 5000, 20_000) })] : []),
   );
-  // Most histories begin with queues: without any, everything is refused alike.
-  const begin = fc.constantFrom<HistoryStep[][]>(
-    [],
-    [{ client: 0, do: "createQueue", queue: "a" }],
-    [
-      { client: 0, do: "createQueue", queue: "a", maxDeliveries: 2 },
-      { client: 1, do: "createQueue", queue: "a/b" },
-    ],
-    [
-      { client: 0, do: "createQueue", queue: "a/b", maxDeliveries: 3 },
-      { client: 0, do: "createQueue", queue: "a_b" },
-      { client: 1, do: "createQueue", queue: "a" },
-    ],
+  // Some things need several steps in a row to happen at all.
+  const inQueue = fc.record({ client, queue });
+  const chains = fc.oneof(
+    { weight: 40, arbitrary: steps.map((one) => [one]) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(inQueue, limit, spans).map(([where, most, leaseMs]): HistoryStep[] => [
+        { ...where, do: "dequeue", limit: most, leaseMs, owner: "receipt" },
+        { ...where, do: "nack", items: [0, 1, 2].map((back) => ({ back, delayMs: 0, giveUp: back !== 1, reason: "" })) },
+        { ...where, do: "redrive", items: [{ back: 1 }] },
+      ]),
+    },
+    {
+      weight: 3,
+      arbitrary: fc
+        .tuple(inQueue, limit, spans)
+        .map(([where, most, leaseMs]): HistoryStep[] => [
+          { ...where, do: "dequeue", limit: most, leaseMs, owner: "process" },
+          ...(timed ? [{ ...where, do: "passTime", ms: leaseMs } as const] : []),
+          { ...where, do: "peek" },
+          { ...where, do: "recover" },
+        ]),
+    },
+    {
+      weight: 1,
+      arbitrary: inQueue.map((where): HistoryStep[] => [
+        { ...where, do: "removeQueue", recursive: true },
+        { ...where, do: "createQueue", maxDeliveries: 3 },
+      ]),
+    },
   );
-  return fc.tuple(begin, fc.array(steps, { minLength: 1, maxLength, size: "max" })).map(([first, rest]) => [...first, ...rest]);
+  // Without any queue everything is refused alike, so histories begin with some; a low limit makes dead letters likely.
+  const begin = fc
+    .tuple(
+      fc.constantFrom(1, 3, 4, 4, 20),
+      fc.constantFrom<HistoryQueue[][]>(["a", "a/b", "b"], ["a/b", "a", "a_b"], ["b", "a_b", "a", "a/b"]),
+    )
+    .map(([most, queues]) => queues.map((one): HistoryStep => ({ client: 0, do: "createQueue", queue: one, maxDeliveries: most })));
+  return fc.tuple(begin, fc.array(chains, { minLength: 1, maxLength, size: "max" })).map(([first, rest]) => [...first, ...rest.flat()]);
 }
 
 /** How often and from which seed: `QUEUEFS_SEED` and `QUEUEFS_PATH` replay what a failure printed, `QUEUEFS_RUNS` lengthens. */
