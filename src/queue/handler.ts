@@ -38,4 +38,7 @@ export interface HandlerContext {
 }
 
 /** Runs for each message. Returning nothing means done; throwing means "try again after the backoff". */
-export type Handler<Value> = (value: Value, context: HandlerContext) => Verdict | undefined | void | Promise<Verdict | undefined> | Promise<void>;
+export type Handler<Value> = (
+  value: Value,
+  context: HandlerContext,
+) => Verdict | undefined | void | Promise<Verdict | undefined> | Promise<void>;
