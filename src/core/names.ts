@@ -1,5 +1,6 @@
 /** Queue names, message ids and receipts: strings that must not be mixed up, with one parser each. */
 
+import { joinBase36 } from "./base36.ts";
 import { QueueFSError, quote } from "./errors.ts";
 import { MAX_ID_BYTES, MAX_NAME_COMPONENT_BYTES, MAX_NAME_DEPTH } from "./limits.ts";
 
@@ -167,7 +168,7 @@ export function placeOfMessageId(store: string, id: string): { slot: number; seq
 
 /** The receipt of one delivery; `token` is what makes it different from all other deliveries of the same message. */
 export function makeReceipt(slot: number, sequence: number, token: number): Receipt {
-  return `r-${slot.toString(36)}-${sequence.toString(36)}-${token.toString(36)}` as Receipt;
+  return joinBase36("r", slot, sequence, token) as Receipt;
 }
 
 /** The delivery named by a receipt, or `undefined` when no store can have made it. */

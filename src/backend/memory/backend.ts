@@ -1,0 +1,368 @@
+/** The memory backend: each method is one step in one turn of the event loop, and answers with a promise that is settled already. */
+
+import { closedError, QueueFSError, queueNotFound, quote } from "../../core/errors.ts";
+import { DEFAULT_LEASE_MS, MAX_DEQUEUE_LIMIT, MAX_LEASE_MS, MIN_LEASE_MS } from "../../core/limits.ts";
+import type {
+  AckAnswer,
+  AckItem,
+  Cleared,
+  DeadLetter,
+  DeliveredMessage,
+  DequeueOptions,
+  EnqueueAnswer,
+  ExtendItem,
+  Finding,
+  ListedMessage,
+  Mark,
+  MarkAnswer,
+  Message,
+  NackAnswer,
+  NackItem,
+  NewMessage,
+  Page,
+  PageOptions,
+  QueueSelection,
+  QueueSettings,
+  QueueStatus,
+  Recovered,
+  Statistics,
+  Status,
+} from "../../core/message.ts";
+import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
+import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
+import {
+  checkBatch,
+  checkChangedSettings,
+  checkDequeue,
+  checkExtensions,
+  checkMessages,
+  checkNacks,
+  checkNewSettings,
+  checkPage,
+  checkSelection,
+  type DequeueRequest,
+} from "../../core/request.ts";
+import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
+import { acknowledgeAndForward } from "./acknowledge.ts";
+import { Admission, type Step } from "./admission.ts";
+import { acknowledge, applyTime, deliver, drop, extend, findNext, nack, redrive, release, timeToNext } from "./deliveries.ts";
+import { inspectStore } from "./inspect.ts";
+import { isSettled, markPlace, pageOfDeadLetters, pageOfMessages, statisticsOf, toMessage } from "./listing.ts";
+import type { MemoryConfiguration } from "./options.ts";
+import type { QueueState } from "./queue-state.ts";
+import { deliverOnce } from "./repeat.ts";
+import type { MemoryStore, Subscription } from "./store.ts";
+import { checkRoom } from "./totals.ts";
+
+/** What a dequeue without options asks. */
+const PLAIN_DEQUEUE: DequeueRequest = { limit: 1, leaseMs: DEFAULT_LEASE_MS, owner: "process" };
+
+/** One client of a memory store. */
+export class MemoryBackend implements Backend {
+  readonly description: BackendDescription;
+  readonly #configuration: MemoryConfiguration;
+  readonly #store: MemoryStore;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #stopSweep: StopPeriodic;
+  readonly #wallMs: () => number;
+  #isClosed = false;
+
+  constructor(configuration: MemoryConfiguration) {
+    const { bounds, clock, sweepIntervalMs, onError } = configuration;
+    this.description = {
+      kind: "memory",
+      location: "memory:",
+      durable: false,
+      sharedBy: "process",
+      maxMessageBytes: bounds.maxMessageBytes,
+    };
+    this.#configuration = configuration;
+    this.#store = configuration.store;
+    this.#wallMs = () => Math.floor(clock.wallMs());
+    // A blocked event loop delays the sweep, no more: it compares times, it does not count its runs.
+    this.#stopSweep = startPeriodic(clock, sweepIntervalMs, async () => this.#recover().more, onError);
+  }
+
+  async createQueue(queue: QueueName, settings?: Partial<QueueSettings>): Promise<"created" | "exists"> {
+    const checked = checkNewSettings(settings);
+    const store = this.#open();
+    if (store.queues.has(queue)) return "exists";
+    store.create(queue, checked, this.#wallMs(), this.#configuration.bounds.maxQueues);
+    return "created";
+  }
+
+  async configureQueue(queue: QueueName, settings: Partial<QueueSettings>): Promise<QueueSettings> {
+    const changed = checkChangedSettings(settings);
+    const state = this.#queue(queue);
+    state.settings = { ...state.settings, ...changed };
+    this.#store.changed(queue);
+    return state.settings;
+  }
+
+  async removeQueue(path: QueueName, options?: { readonly recursive?: boolean }): Promise<number> {
+    return this.#open().remove(path, options?.recursive === true);
+  }
+
+  async listQueues(options?: PageOptions & { readonly under?: QueueName | "" }): Promise<Page<QueueName>> {
+    const { after, limit, under } = checkPage(options);
+    const names = this.#open().names.within(under, after, limit + 1);
+    if (names.length <= limit) return { items: names };
+    const items = names.slice(0, limit);
+    return { items, next: items[limit - 1] as string };
+  }
+
+  async enqueue(queue: QueueName, messages: readonly NewMessage[]): Promise<EnqueueAnswer[]> {
+    return this.#enqueue(queue, messages);
+  }
+
+  #enqueue(queue: QueueName, messages: readonly NewMessage[]): EnqueueAnswer[] {
+    checkMessages(messages, this.#configuration.bounds.maxMessageBytes);
+    const state = this.#queue(queue);
+    let bytes = 0;
+    let isPlain = true;
+    for (const message of messages) {
+      bytes += message.data.length;
+      isPlain &&= message.id === undefined && message.delayMs === undefined;
+    }
+    const answers = isPlain ? this.#append(state, messages, bytes) : this.#admit(state, messages);
+    this.#store.changed(queue);
+    return answers;
+  }
+
+  /** Messages without id and delay need no plan, and no monotonic clock. */
+  #append(queue: QueueState, messages: readonly NewMessage[], bytes: number): EnqueueAnswer[] {
+    checkRoom(queue.resources.totals, this.#configuration.bounds, messages.length, bytes, 0);
+    const wallMs = this.#wallMs();
+    const [only] = messages;
+    if (messages.length === 1 && only !== undefined) return [{ outcome: "enqueued", id: queue.append(only.data, undefined, 0, wallMs, 0) }];
+    return messages.map((message) => ({ outcome: "enqueued", id: queue.append(message.data, undefined, 0, wallMs, 0) }));
+  }
+
+  #admit(queue: QueueState, messages: readonly NewMessage[]): EnqueueAnswer[] {
+    const admission = new Admission(queue.resources, this.#step());
+    const plan = admission.plan(queue, messages);
+    admission.check();
+    return admission.store(plan);
+  }
+
+  async dequeue(queue: QueueName, options?: DequeueOptions): Promise<DeliveredMessage[]> {
+    return this.#dequeue(queue, readDequeue(options));
+  }
+
+  #dequeue(queue: QueueName, request: DequeueRequest): DeliveredMessage[] {
+    const state = this.#queue(queue);
+    const { clock, random } = this.#configuration;
+    const nowMs = clock.monotonicMs();
+    const changed = applyTime(state, request.limit, nowMs, this.#wallMs);
+    const delivered =
+      request.requestId === undefined ? deliver(state, request, nowMs, random) : deliverOnce(state, request, nowMs, this.#configuration);
+    if (changed || delivered.length > 0) this.#store.changed(queue);
+    return delivered;
+  }
+
+  async ack(queue: QueueName, items: readonly AckItem[]): Promise<AckAnswer[]> {
+    return this.#ack(queue, items);
+  }
+
+  #ack(queue: QueueName, items: readonly AckItem[]): AckAnswer[] {
+    checkBatch("ack", items);
+    const state = this.#queue(queue);
+    for (const item of items) {
+      if (item.forward !== undefined && item.forward.length > 0) return acknowledgeAndForward(this.#store, state, items, this.#step());
+    }
+    this.#store.changed(queue);
+    const [only] = items;
+    if (items.length === 1 && only !== undefined) return [acknowledgeReceipt(state, only.receipt)];
+    return items.map((item) => acknowledgeReceipt(state, item.receipt));
+  }
+
+  async ackById(queue: QueueName, ids: readonly MessageId[]): Promise<("acked" | "not-in-processing")[]> {
+    checkBatch("ack", ids);
+    const state = this.#queue(queue);
+    return this.#each(state, ids, (id) => {
+      const entry = state.findProcessing(id);
+      if (entry === undefined) return "not-in-processing";
+      acknowledge(state, entry);
+      return "acked";
+    });
+  }
+
+  async nack(queue: QueueName, items: readonly NackItem[]): Promise<NackAnswer[]> {
+    checkNacks(items);
+    const state = this.#queue(queue);
+    const nowMs = this.#configuration.clock.monotonicMs();
+    return this.#each(state, items, (item) => nack(state, item, nowMs, this.#wallMs));
+  }
+
+  async release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]> {
+    checkBatch("release", receipts);
+    const state = this.#queue(queue);
+    const nowMs = this.#configuration.clock.monotonicMs();
+    return this.#each(state, receipts, (receipt) => release(state, receipt, nowMs));
+  }
+
+  async extend(queue: QueueName, items: readonly ExtendItem[]): Promise<("extended" | "stale")[]> {
+    checkExtensions(items);
+    const state = this.#queue(queue);
+    const nowMs = this.#configuration.clock.monotonicMs();
+    return items.map((item) => extend(state, item, nowMs));
+  }
+
+  async nextDue(queue: QueueName): Promise<number | undefined> {
+    return timeToNext(this.#queue(queue), this.#configuration.clock.monotonicMs());
+  }
+
+  async peek(queue: QueueName): Promise<Message | undefined> {
+    const state = this.#queue(queue);
+    const entry = findNext(state, this.#configuration.clock.monotonicMs());
+    return entry === undefined ? undefined : toMessage(state, entry);
+  }
+
+  async messages(queue: QueueName, options?: PageOptions): Promise<Page<ListedMessage>> {
+    return pageOfMessages(this.#queue(queue), options);
+  }
+
+  async clear(queue: QueueName): Promise<Cleared> {
+    const cleared = this.#queue(queue).clear();
+    this.#store.changed(queue);
+    return cleared;
+  }
+
+  async status(queue: QueueName): Promise<Status> {
+    return this.#queue(queue).status;
+  }
+
+  async statuses(selection: QueueSelection): Promise<QueueStatus[]> {
+    return this.#open().select(checkSelection(selection)).map(statusOf);
+  }
+
+  async mark(selection: QueueSelection): Promise<Mark> {
+    const queues = this.#open().select(checkSelection(selection));
+    return { queues: queues.map((queue) => ({ queue: queue.name, place: markPlace(queue) })) };
+  }
+
+  async reached(mark: Mark): Promise<MarkAnswer> {
+    this.#open();
+    let reached = true;
+    const statuses = mark.queues.map(({ queue: name, place }) => {
+      const queue = this.#queue(name);
+      const settled = isSettled(queue, place);
+      if (settled === undefined) throw queueNotFound(name);
+      reached &&= settled;
+      return statusOf(queue);
+    });
+    return { reached, statuses };
+  }
+
+  async statistics(queue: QueueName): Promise<Statistics> {
+    return statisticsOf(this.#queue(queue), this.#configuration.clock.monotonicMs(), this.#wallMs());
+  }
+
+  async recover(): Promise<Recovered> {
+    this.#open();
+    return this.#recover();
+  }
+
+  async deadLetters(queue: QueueName, options?: PageOptions): Promise<Page<DeadLetter>> {
+    return pageOfDeadLetters(this.#queue(queue), options);
+  }
+
+  async redrive(queue: QueueName, ids: readonly MessageId[]): Promise<("redriven" | "not-found")[]> {
+    checkBatch("redrive", ids);
+    const state = this.#queue(queue);
+    this.#store.changed(queue);
+    return redrive(state, ids);
+  }
+
+  async drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]> {
+    checkBatch("drop", ids);
+    const state = this.#queue(queue);
+    this.#store.changed(queue);
+    return drop(state, ids);
+  }
+
+  subscribe(listener: ChangeListener): () => void {
+    if (typeof listener !== "function") throw new QueueFSError("invalid-argument", `subscribe takes a function, got ${quote(listener)}`);
+    const subscription: Subscription = { listener, onError: this.#configuration.onError };
+    this.#open().subscriptions.add(subscription);
+    this.#subscriptions.add(subscription);
+    return () => {
+      this.#store.subscriptions.delete(subscription);
+      this.#subscriptions.delete(subscription);
+    };
+  }
+
+  async inspect(): Promise<Finding[]> {
+    return inspectStore(this.#open(), this.#configuration.bounds);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const subscription of this.#subscriptions) this.#store.subscriptions.delete(subscription);
+    this.#subscriptions.clear();
+    await this.#stopSweep();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #open(): MemoryStore {
+    if (this.#isClosed) throw closedError("the memory store");
+    return this.#store;
+  }
+
+  #queue(name: QueueName): QueueState {
+    return this.#open().queue(name);
+  }
+
+  #step(): Step {
+    const { clock, rememberMs, bounds } = this.#configuration;
+    return { nowMs: clock.monotonicMs(), wallMs: this.#wallMs(), rememberMs, bounds };
+  }
+
+  #recover(): Recovered {
+    const { clock, rememberMs } = this.#configuration;
+    return this.#store.recover(clock.monotonicMs(), this.#wallMs, rememberMs);
+  }
+
+  /** Answers item for item in one step, and tells listeners. */
+  #each<Item, Answer>(queue: QueueState, items: readonly Item[], change: (item: Item) => Answer): Answer[] {
+    const answers = items.map(change);
+    this.#store.changed(queue.name);
+    return answers;
+  }
+}
+
+function statusOf(queue: QueueState): QueueStatus {
+  return { queue: queue.name, ...queue.status };
+}
+
+/** Answers without content are shared, and frozen. */
+const ACKED: AckAnswer = Object.freeze({ outcome: "acked", forwarded: Object.freeze([]) });
+const STALE: AckAnswer = Object.freeze({ outcome: "stale" });
+
+function acknowledgeReceipt(queue: QueueState, receipt: Receipt): AckAnswer {
+  const entry = queue.processing.find(receipt);
+  if (entry === undefined) return STALE;
+  acknowledge(queue, entry);
+  return ACKED;
+}
+
+/** Reads good options of a dequeue without the general way, which takes longer than the dequeue itself; all others take that way. */
+function readDequeue(options: DequeueOptions | undefined): DequeueRequest {
+  if (options === undefined) return PLAIN_DEQUEUE;
+  if (typeof options !== "object" || options === null) return checkDequeue(options);
+  for (const name in options) {
+    if (name !== "limit" && name !== "leaseMs") return checkDequeue(options);
+  }
+  const { limit = 1, leaseMs = DEFAULT_LEASE_MS } = options;
+  const isGood =
+    Number.isInteger(limit) &&
+    limit >= 1 &&
+    limit <= MAX_DEQUEUE_LIMIT &&
+    Number.isInteger(leaseMs) &&
+    leaseMs >= MIN_LEASE_MS &&
+    leaseMs <= MAX_LEASE_MS;
+  return isGood ? { limit, leaseMs, owner: "process" } : checkDequeue(options);
+}

@@ -1,0 +1,171 @@
+/** A block of messages packed one after the other, so that a deep backlog is a few arrays instead of millions of objects. */
+
+import { Entry, NO_BYTES } from "./entry.ts";
+
+/** Bytes of a segment of a busy queue. */
+export const FULL_SEGMENT_BYTES = 64 * 1024;
+/** Bytes of the first segment of a queue, so that a hundred thousand small queues stay small. */
+export const FIRST_SEGMENT_BYTES = 1024;
+/** The longest message that is packed; longer ones have an array of their own. */
+export const LARGEST_PACKED_BYTES = 8 * 1024;
+
+// A record is: when it was enqueued (8 bytes), the payload's length (4), whether an entry stands for it (4), the payload, padding to 8.
+const HEADER_BYTES = 16;
+
+/** Segments that are kept for reuse by the whole store: allocating and zeroing one costs more than filling it. */
+const POOL_ITEMS = 32;
+
+/**
+ * One segment: records are appended at its end and passed at its cursor. Most records are plain; a message with an id chosen by its
+ * caller, a delay or a large payload has an entry from the start, which stands aside and has its turn by its record.
+ */
+export class Segment {
+  readonly bytes: Uint8Array;
+  readonly #words: Uint32Array;
+  readonly #times: Float64Array;
+  /** The place of the first record. */
+  firstPlace = 0;
+  /** Records appended. */
+  records = 0;
+  /** Records that the cursor has passed. */
+  passed = 0;
+  /** Payload bytes of passed records whose messages are still unacknowledged. */
+  heldBytes = 0;
+  /** Whether it has left the backlog: nothing will be appended, and it lives only for the bytes it holds. */
+  retired = false;
+  /** Neighbours among the retired segments of the queue, older and younger. */
+  older: Segment | undefined = undefined;
+  younger: Segment | undefined = undefined;
+  #end = 0;
+  #cursor = 0;
+  #asides: Entry[] = [];
+  #passedAsides = 0;
+
+  constructor(capacity: number) {
+    const buffer = new ArrayBuffer(capacity);
+    this.bytes = new Uint8Array(buffer);
+    this.#words = new Uint32Array(buffer);
+    this.#times = new Float64Array(buffer);
+  }
+
+  /** The bytes that a record for a payload of so many bytes takes. */
+  static recordBytes(length: number): number {
+    return HEADER_BYTES + ((length + 7) & ~7);
+  }
+
+  /** Bytes that its records take. */
+  get usedBytes(): number {
+    return this.#end;
+  }
+
+  /** Whether a payload of so many bytes can be appended. */
+  fits(length: number): boolean {
+    return this.#end + Segment.recordBytes(length) <= this.bytes.length;
+  }
+
+  /** Appends a plain record; it must fit. */
+  append(data: Uint8Array, enqueuedAtMs: number): void {
+    this.#record(data, enqueuedAtMs, 0);
+  }
+
+  /** Appends a record for which `entry` stands. Its payload must fit, unless it has bytes of its own. */
+  appendAside(entry: Entry, data: Uint8Array | undefined): void {
+    if (data !== undefined && data.length > 0) {
+      entry.segment = this;
+      entry.bytes = this.bytes;
+      entry.start = this.#end + HEADER_BYTES;
+    }
+    this.#asides.push(entry);
+    this.#record(data ?? NO_BYTES, entry.enqueuedAtMs, 1);
+  }
+
+  #record(data: Uint8Array, enqueuedAtMs: number, aside: 0 | 1): void {
+    const end = this.#end;
+    this.#times[end >> 3] = enqueuedAtMs;
+    this.#words[(end >> 2) + 2] = data.length;
+    this.#words[(end >> 2) + 3] = aside;
+    this.bytes.set(data, end + HEADER_BYTES);
+    this.#end = end + Segment.recordBytes(data.length);
+    this.records += 1;
+  }
+
+  /** The entry that stands for the record at the cursor, or `undefined` for a plain one. There must be a record. */
+  aside(): Entry | undefined {
+    return this.#words[(this.#cursor >> 2) + 3] === 1 ? this.#asides[this.#passedAsides] : undefined;
+  }
+
+  /** Passes the record at the cursor, which must be there, and returns its entry. */
+  pass(): Entry {
+    const aside = this.aside();
+    if (aside !== undefined) this.#passedAsides += 1;
+    const entry = aside ?? this.#plain(this.#cursor, this.firstPlace + this.passed);
+    if (entry.segment === this) this.heldBytes += entry.length;
+    this.#cursor = this.#after(this.#cursor);
+    this.passed += 1;
+    return entry;
+  }
+
+  /** Shows the records that the cursor has not passed, in order, until `visitor` answers false. Entries of plain ones are made for it. */
+  visit(place: number, visitor: (entry: Entry) => boolean): boolean {
+    let offset = this.#cursor;
+    let asides = this.#passedAsides;
+    for (let index = this.passed; index < this.records; index += 1) {
+      const isAside = this.#words[(offset >> 2) + 3] === 1;
+      if (this.firstPlace + index >= place) {
+        const entry = isAside ? (this.#asides[asides] as Entry) : this.#plain(offset, this.firstPlace + index);
+        if (!visitor(entry)) return false;
+      }
+      if (isAside) asides += 1;
+      offset = this.#after(offset);
+    }
+    return true;
+  }
+
+  /** Forgets all records, for new ones. */
+  reset(): void {
+    this.records = 0;
+    this.passed = 0;
+    this.heldBytes = 0;
+    this.retired = false;
+    this.#end = 0;
+    this.#cursor = 0;
+    this.#passedAsides = 0;
+    if (this.#asides.length > 0) this.#asides = [];
+  }
+
+  #plain(offset: number, place: number): Entry {
+    const length = this.#words[(offset >> 2) + 2] as number;
+    // An empty message refers to no segment, so that a segment without held bytes is one without references.
+    return new Entry(
+      place,
+      undefined,
+      this.#times[offset >> 3] as number,
+      this.bytes,
+      offset + HEADER_BYTES,
+      length,
+      length === 0 ? undefined : this,
+    );
+  }
+
+  #after(offset: number): number {
+    return offset + Segment.recordBytes(this.#words[(offset >> 2) + 2] as number);
+  }
+}
+
+/** Full segments that wait for reuse by any queue of one store. */
+export class SegmentPool {
+  readonly #free: Segment[] = [];
+
+  /** A segment that is empty and has `capacity` bytes. */
+  take(capacity: number): Segment {
+    const segment = capacity === FULL_SEGMENT_BYTES ? this.#free.pop() : undefined;
+    return segment ?? new Segment(capacity);
+  }
+
+  /** Takes back a segment that nothing refers to any more. */
+  give(segment: Segment): void {
+    if (segment.bytes.length !== FULL_SEGMENT_BYTES || this.#free.length >= POOL_ITEMS) return;
+    segment.reset();
+    this.#free.push(segment);
+  }
+}
