@@ -1,6 +1,7 @@
 /** What a command works with: the store, standard input and output, and the signal that ends it. */
 
 import type { Backend } from "../backend/contract.ts";
+import type { StoreOptions } from "../store/open.ts";
 import type { Output } from "./output.ts";
 import { storeLocation } from "./store-option.ts";
 import { visibleJson, visibleLines } from "./visible.ts";
@@ -40,6 +41,7 @@ export class Session {
   readonly environment: NodeJS.ProcessEnv;
   readonly #store: string | undefined;
   readonly #opened: Backend[] = [];
+  #lastNote = "";
 
   constructor(parts: ProcessParts, output: Output, options: GlobalOptions, signal: AbortSignal) {
     this.json = options.json === true;
@@ -61,6 +63,13 @@ export class Session {
     this.errors.write(this.json ? `${visibleJson(JSON.stringify({ note: text }))}\n` : `queuefs: ${visibleLines(text)}\n`);
   }
 
+  /** The same for what the store tells of its work in the background, which may say one thing many times. */
+  #noteOnce(text: string): void {
+    if (text === this.#lastNote) return;
+    this.#lastNote = text;
+    this.note(text);
+  }
+
   /** Writes one value as a line of JSON. */
   async jsonLine(value: unknown): Promise<void> {
     await this.output.json([new TextEncoder().encode(JSON.stringify(value))]);
@@ -75,13 +84,17 @@ export class Session {
    * Opens the store. It is closed when the command ends.
    *
    * @param location where, if not where the global option says
+   * @param options of the store, as `openStore` has them
    * @throws what opening rejects with, or {@link InterruptedError}
    */
-  async openStore(location?: string): Promise<Backend> {
+  async openStore(location?: string, options: Pick<StoreOptions, "maxMessageBytes"> = {}): Promise<Backend> {
     const where = location ?? (await this.storeLocation());
     const { openStore } = await import("../store/open.ts");
     this.signal.throwIfAborted();
-    const opening = openStore(where);
+    const opening = openStore(where, {
+      ...options,
+      onError: (error) => this.#noteOnce(error instanceof Error ? error.message : String(error)),
+    });
     let onAbort = (): void => {};
     const aborted = new Promise<never>((_, reject) => {
       onAbort = () => reject(this.signal.reason);

@@ -98,7 +98,7 @@ export function planTakeover(file: ReferenceFile, maxMessageBytes: number): Take
       throw new QueueFSError(
         "message-too-large",
         `message ${quote(message.id)} of ${quote(file.path)} has ${message.data.byteLength} bytes and the target store takes ${maxMessageBytes}; ` +
-          "nothing was taken over: open the target with a greater maxMessageBytes",
+          "nothing was taken over: open the target with a greater maxMessageBytes (queuefs migrate --max-message-bytes)",
       );
     }
     const queue = countsOf(message.queueKey);

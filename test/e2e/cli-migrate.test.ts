@@ -90,6 +90,16 @@ describe("queuefs migrate", () => {
     }
   });
 
+  it("refuses a message beyond the limit before anything is written, unless the limit is raised", async () => {
+    expect(await cli.run(["migrate", "queue.db", "--max-message-bytes", "10"])).toMatchObject({
+      exitCode: 7,
+      errors: expect.stringContaining("--max-message-bytes"),
+    });
+    expect(await cli.text("ls")).toBe("");
+    expect((await cli.run(["migrate", "queue.db", "--dry-run", "--max-message-bytes", "10"])).exitCode).toBe(7);
+    expect((await cli.run(["migrate", "queue.db", "--max-message-bytes", "100000000"])).exitCode).toBe(0);
+  });
+
   it("refuses what is no such file, and the target itself", async () => {
     writeFileSync(join(cli.folder, "text"), "hello");
     expect(await cli.run(["migrate", "none.db"])).toMatchObject({ exitCode: 4 });

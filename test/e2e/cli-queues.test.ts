@@ -136,7 +136,11 @@ describe("the store", () => {
     expect((await cli.run(["ls", "--store", "sqlite:no/such/folder/x.db"])).exitCode).not.toBe(0);
     const away = await cli.run(["ls", "--store", "redis://127.0.0.1:1", "--json"]);
     expect(away.exitCode).toBe(9);
-    expect(JSON.parse(away.errors)).toMatchObject({ error: { code: "store-unreachable" } });
+    const lines = away.errors
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.at(-1)).toMatchObject({ error: { code: "store-unreachable", exitCode: 9 } });
   });
 });
 

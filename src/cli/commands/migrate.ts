@@ -5,7 +5,7 @@ import { quote } from "../../core/errors.ts";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../../core/limits.ts";
 import type { PlannedQueue, TakeoverPlan } from "../../migrate/plan.ts";
 import type { TakenQueue } from "../../migrate/takeover.ts";
-import { usageError } from "../arguments.ts";
+import { integerOption, usageError } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
 import { startProgressBar } from "../progress-bar.ts";
 import type { Session } from "../session.ts";
@@ -19,6 +19,12 @@ const COLUMNS: readonly Column[] = [
   { title: "DEAD LETTERS", align: "right" },
   { title: "NEW IDS", align: "right" },
 ];
+
+interface MigrateCommandOptions {
+  readonly to?: string;
+  readonly dryRun?: boolean;
+  readonly maxMessageBytes?: number;
+}
 
 interface Totals {
   readonly stored: number;
@@ -91,26 +97,28 @@ function writeNotes(session: Session, plan: TakeoverPlan, totals: Totals | undef
 
 /** Whether a location names the old file itself. */
 function isSameFile(file: string, location: string): boolean {
-  const path = location.startsWith("sqlite:") ? (location.slice("sqlite:".length).split("?")[0] as string) : undefined;
-  if (path === undefined) return false;
-  const target = statSync(path, { throwIfNoEntry: false });
+  if (!/^sqlite:./i.test(location)) return false;
+  const target = statSync(location.slice("sqlite:".length), { throwIfNoEntry: false });
   const source = statSync(file, { throwIfNoEntry: false });
   return target !== undefined && source !== undefined && target.dev === source.dev && target.ino === source.ino;
 }
 
-async function migrateFile(session: Session, path: string, location: string, dryRun: boolean): Promise<number> {
+async function migrateFile(session: Session, path: string, location: string, options: MigrateCommandOptions): Promise<number> {
   const { openReferenceFile } = await import("../../migrate/reference-file.ts");
   using file = openReferenceFile(path);
-  if (dryRun) {
+  if (options.dryRun === true) {
     const { planTakeover } = await import("../../migrate/plan.ts");
-    const plan = planTakeover(file, DEFAULT_MAX_MESSAGE_BYTES);
+    const plan = planTakeover(file, options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES);
     await writeQueues(session, plan.queues);
     writeNotes(session, plan, undefined);
     session.note("a dry run: nothing was changed");
     return 0;
   }
   const { takeOver } = await import("../../migrate/takeover.ts");
-  const backend = await session.openStore(location);
+  const backend = await session.openStore(
+    location,
+    options.maxMessageBytes === undefined ? {} : { maxMessageBytes: options.maxMessageBytes },
+  );
   const bar = await startProgressBar(session);
   const total = file.messageCount();
   bar.update(total);
@@ -145,11 +153,12 @@ export const migrate: CommandRow = {
       .argument("<file>", "the old queue.db")
       .option("--to <store>", "where to, if not the store in use")
       .option("--dry-run", "say what would happen, and change nothing")
-      .action((path: string, options: { readonly to?: string; readonly dryRun?: boolean }) =>
+      .option("--max-message-bytes <n>", "bytes that one message may have (default: 64 MiB)", integerOption)
+      .action((path: string, options: MigrateCommandOptions) =>
         run(async (session) => {
           const location = options.to ?? (await session.storeLocation());
           if (isSameFile(path, location)) throw usageError(`${quote(path)} is the target itself; name another store with --to`);
-          return migrateFile(session, path, location, options.dryRun === true);
+          return migrateFile(session, path, location, options);
         }),
       );
   },
