@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import fc from "fast-check";
 import { it } from "vitest";
 import { runHistory } from "../../src/testing/index.ts";
 import { memoryHarness } from "../support/memory-harness.ts";

@@ -1,4 +1,4 @@
-import * as fc from "fast-check";
+import fc from "fast-check";
 import { afterAll, beforeAll, it } from "vitest";
 import { runHistory } from "../../src/testing/index.ts";
 import { redisHarness } from "../support/redis-harness.ts";

@@ -1,6 +1,6 @@
 /** Random histories for fast-check. */
 
-import * as fc from "fast-check";
+import fc from "fast-check";
 import { HISTORY_QUEUES, type HistoryQueue, type HistorySelection, type HistoryStep, type Reference } from "../../src/testing/index.ts";
 
 /** Where time is moved by hand, leases and delays are multiples of a second, so that they end exactly when time has passed. */
