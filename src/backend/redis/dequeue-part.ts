@@ -5,7 +5,7 @@ import type { DeliveredMessage, Message } from "../../core/message.ts";
 import { type MessageId, makeReceipt, type QueueName } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
 import type { ByteReader, ByteWriter } from "./bytes.ts";
-import { KIND, Part } from "./part.ts";
+import { KIND, type OperationState, Part } from "./part.ts";
 import type { QueueLife } from "./registry.ts";
 
 const HAS_CHOSEN_ID = 1;
@@ -52,8 +52,9 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     this.isAlone = request.requestId !== undefined;
   }
 
-  write(writer: ByteWriter): void {
+  write(writer: ByteWriter, _life: QueueLife, state: OperationState): void {
     const { limit, leaseMs, owner, requestId } = this.#request;
+    state.wanted += limit;
     writer.u48(this.#token);
     writer.u16(limit);
     writer.u32(leaseMs);
@@ -66,6 +67,8 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
 
   read(reader: ByteReader, life: QueueLife): DeliveredMessage[] | undefined {
     const status = reader.u8();
+    // Of a remembered answer it is the token of the first request.
+    const token = reader.u48();
     const count = reader.u16();
     if (status === ITEM.again) return undefined;
     if (status === ITEM.conflict) {
@@ -76,7 +79,6 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     const messages: DeliveredMessage[] = [];
     const { leaseMs } = this.#request;
     for (let index = 0; index < count; index += 1) {
-      const token = reader.u48();
       const deliveryCount = reader.u32();
       const { sequence, id, enqueuedAtMs, data } = readEntry(reader, reader.u32(), life);
       messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt: makeReceipt(life.life, sequence, token), leaseMs });

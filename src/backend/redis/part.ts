@@ -28,6 +28,8 @@ export const ANSWER = { done: 0, gone: 1, full: 2, again: 3, failed: 4 } as cons
 export interface OperationState {
   /** Bytes of the largest message among those to be stored. */
   largest: number;
+  /** Messages that its dequeues want together. */
+  wanted: number;
   /** Sequence of the next message stored, while the answer is read. */
   next: number;
   /** Number of a queue among those of the script call. */

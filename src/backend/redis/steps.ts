@@ -7,7 +7,7 @@ import { assert, closedError, queueNotFound } from "../../core/errors.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Argument } from "./client.ts";
 import { translate } from "./failure.ts";
-import { ANSWER, type OperationState, Part } from "./part.ts";
+import { ANSWER, KIND, type OperationState, type Part } from "./part.ts";
 import { PROGRAMS, type Program } from "./programs.ts";
 import type { QueueLife, Registry } from "./registry.ts";
 import { type EncodedKeys, joinKeys } from "./script-call.ts";
@@ -29,14 +29,15 @@ class Operation implements OperationState {
   readonly parts: Part[] = [];
   readonly #batch: Batch;
   largest = 0;
+  wanted = 0;
   next = 0;
 
   constructor(batch: Batch, kind: number, life: QueueLife) {
     this.#batch = batch;
     this.kind = kind;
     this.life = life;
-    // Both kinds of enqueue begin with the size of the largest message, known when the operation is complete.
-    if (kind <= 2) this.writer.u32(0);
+    // Enqueue begins with the size of the largest message, dequeue with the number wanted: known when the operation is complete.
+    if (kind <= KIND.dequeue) this.writer.u32(0);
   }
 
   groupOf(life: QueueLife): number {
@@ -53,7 +54,7 @@ class Operation implements OperationState {
 
 /** What travels in one script call. */
 class Batch {
-  readonly program: Program;
+  readonly #isCare: boolean;
   readonly operations: Operation[] = [];
   readonly #groups = new Map<QueueLife, number>();
   readonly #open = new Map<QueueLife, Operation>();
@@ -61,8 +62,18 @@ class Batch {
   bytes = 0;
   calls = 0;
 
-  constructor(program: Program) {
-    this.program = program;
+  constructor(isCare: boolean) {
+    this.#isCare = isCare;
+  }
+
+  /** The smallest script that knows all its operations. */
+  get program(): Program {
+    if (this.#isCare) return PROGRAMS.care;
+    const kind = this.operations[0]?.kind;
+    if (this.operations.some((operation) => operation.kind !== kind)) return PROGRAMS.step;
+    if (kind === KIND.enqueue) return PROGRAMS.enqueue;
+    if (kind === KIND.dequeue) return PROGRAMS.dequeue;
+    return kind === KIND.ack ? PROGRAMS.ack : PROGRAMS.step;
   }
 
   get isFull(): boolean {
@@ -104,8 +115,8 @@ class Batch {
     let size = 0;
     for (const { writer } of this.operations) size += writer.length + 7;
     const result = new ByteWriter(size);
-    for (const { kind, life, writer, largest } of this.operations) {
-      if (kind <= 2) writer.setU32(0, largest);
+    for (const { kind, life, writer, largest, wanted } of this.operations) {
+      if (kind <= KIND.dequeue) writer.setU32(0, kind === KIND.dequeue ? wanted : largest);
       result.u8(kind);
       result.u16(this.groupOf(life));
       result.u32(writer.length);
@@ -210,7 +221,7 @@ export class Steps {
     const known = this.#registry.known(part.name);
     const life = known !== undefined && part.attempts === 0 && !part.isNewerThan(known) ? known : (await this.#registry.look([part.name]))[0];
     if (life === undefined) throw queueNotFound(part.name);
-    const batch = new Batch(PROGRAMS.care);
+    const batch = new Batch(true);
     batch.add(part, life);
     this.#enter(this.#travel(batch));
   }
@@ -221,7 +232,7 @@ export class Steps {
       this.#waiting.push(this.#travel(batch));
       batch = undefined;
     }
-    batch ??= this.#gathering = new Batch(PROGRAMS.step);
+    batch ??= this.#gathering = new Batch(false);
     batch.add(part, life);
     this.#schedule();
   }
@@ -280,32 +291,32 @@ export class Steps {
     for (const operation of batch.operations) {
       const answer = reader.part(reader.u32());
       const status = answer.u8();
-      if (status === ANSWER.done) this.#answer(batch, operation, answer);
-      else this.#refuse(batch, operation, status, answer);
+      if (status === ANSWER.done) this.#answer(operation, answer);
+      else this.#refuse(operation, status, answer);
     }
     assert(reader.isAtEnd, "a script answers no more than it was asked");
   }
 
-  #answer(batch: Batch, operation: Operation, answer: ByteReader): void {
-    if (operation.kind <= 2) operation.next = answer.u48();
+  #answer(operation: Operation, answer: ByteReader): void {
+    if (operation.kind <= KIND.enqueueSpecial) operation.next = answer.u48();
     for (const part of operation.parts) {
       const result = part.read(answer, operation.life, operation);
-      if (result === undefined) this.#again(batch, operation, part);
+      if (result === undefined) this.#again(operation, part);
       else part.resolve(result);
     }
   }
 
-  #refuse(batch: Batch, operation: Operation, status: number, answer: ByteReader): void {
+  #refuse(operation: Operation, status: number, answer: ByteReader): void {
     const { parts, life } = operation;
     if (status === ANSWER.again) {
-      for (const part of parts) this.#again(batch, operation, part);
+      for (const part of parts) this.#again(operation, part);
       return;
     }
     if (status === ANSWER.gone) {
       for (const part of parts) {
         part.attempts += 1;
         if (part.attempts > MOST_ATTEMPTS) part.reject(queueNotFound(part.name));
-        else this.#again(batch, operation, part);
+        else this.#again(operation, part);
       }
       this.#registry.forget(life);
       return;
@@ -314,9 +325,9 @@ export class Steps {
     for (const part of parts) part.reject(translate(error, this.#location));
   }
 
-  #again(batch: Batch, operation: Operation, part: Part): void {
+  #again(operation: Operation, part: Part): void {
     part.keep(operation.writer.view(part.start, part.end));
-    if (batch.program === PROGRAMS.care) this.#placeAlone(part).catch((error: unknown) => part.reject(error));
+    if (operation.kind >= KIND.clear) this.#placeAlone(part).catch((error: unknown) => part.reject(error));
     else if (part.attempts > 0) this.#lookUp(part).catch((error: unknown) => part.reject(error));
     else this.#place(part);
   }

@@ -10,10 +10,13 @@ if call("HGET", KEYS[3], "store") ~= ARGV[2] then return redis.error_reply("CHAN
 local known = call("HGET", KEYS[4], ARGV[4])
 if known then return "\0" .. pack(">I6", tonumber(known)) end
 call("ZCARD", KEYS[5])
-begin()
+local good, fault = pcall(begin)
+if not good then return redis.error_reply(fault) end
 if full then return redis.error_reply("OOM the memory of the server is full") end
-local life = tonumber(ARGV[5])
-call("SET", KEYS[6], pack(RECORD, 1, ARGV[2], life, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, tonumber(ARGV[6]), nowMs) .. ARGV[4])
+readClock()
+-- The record that queue.lua tells of: all its counts are zero.
+local life, maxDeliveries = tonumber(ARGV[5]), tonumber(ARGV[6])
+call("SET", KEYS[6], pack(">Bc8I6", 1, ARGV[2], life) .. string.rep("\0", 68) .. pack(">I4I6", maxDeliveries, nowMs) .. ARGV[4])
 call("HSET", KEYS[4], ARGV[4], ARGV[5])
 call("ZADD", KEYS[5], "0", ARGV[4])
 call("HINCRBY", KEYS[3], "change", 1)

@@ -1,231 +1,242 @@
 --[[
-Dequeue (kind 3): hands out the oldest available messages, pending -> processing. Follows enqueue.lua.
-Body    per call: token of its deliveries (6 bytes), limit (2), lease in ms (4), flags (1; bit 0: has a request id),
-        with it: length (1) and request id
-Answer  DONE, then per call: 0 (or 1: this request id was used with other arguments; 2: more may be available, ask again) (1),
-        number of messages (2), per message: token (6), delivery count (4), length (4) and entry.
-        AGAIN: so much is due that this run only made a part of it available.
-Kept    for a repeat: the same with places (6 each) instead of messages; the repeat reads those still held with the token.
+Dequeue (kind 3): hands out the oldest available messages, pending -> processing. Follows settle.lua.
+Body    number of messages wanted by all calls (4 bytes), then per call: token of its deliveries (6), limit (2), lease in ms (4), flags (1;
+        bit 0: has a request id, then it is the only call), [length (1) and request id]
+Answer  0, then per call: status (1; 0 done, 1 this request id was used with other arguments, 2 more may be available, ask again),
+        token (6), number of messages (2), per message: delivery count (4), length (4) and entry
+        3: so much is due that this run only made a part of it available
+Kept    for a repeat: the same with places (6 each) instead of messages; the repeat reads those still held with the token
 Atomic because a message is at no instant in neither or in both of pending and processing.
 ]]
-local HANDED_OUT_BYTES, HANDED_OUT, DUE_AT_ONCE = 8388608, 2000, 1000
+-- What stands in the way of handing out the head of the list, one after the other: messages that came back, records of others.
+local function harvestWithCare(queue, wanted, places, entries, states)
+  local HANDED_OUT_BYTES = 8388608
+  local PENDING, BODIES, STATES, RETURNED = 2, 3, 4, 5
+  local memory, base = useMemory(), queue.base
+  local n, bytes = #places, 0
+  check(queue, 10, 11, 12, 13)
+  for index = 1, n do bytes = bytes + #entries[index] end
 
--- What one run hands out, collected so that each key is written with one command.
-local function newHarvest()
-  return { n = 0, bytes = 0, places = {}, counts = {}, entries = {}, ids = {}, reasons = {}, returned = {} }
+  -- A record that is none of ours goes to the dead letters under a place of its own.
+  local function quarantine(entry)
+    local sequence = field(queue, 16) + 1
+    set(queue, 16, sequence)
+    local place = pack(">I6", sequence)
+    memory.bury(queue, place, 0, "", 2, "", "\1" .. place .. pack(">I6B", nowMs, 0) .. entry)
+  end
+
+  local function reap(place, entry, state)
+    n = n + 1
+    places[n], entries[n], states[n] = place, entry, state
+    bytes = bytes + #entry
+  end
+
+  local function reapHead()
+    local entry = call("LPOP", KEYS[base + PENDING])
+    if not entry then return false end
+    changed, queue.changed = true, true
+    local place, id = memory.examine(queue, entry)
+    if place then reap(place, entry, id ~= "" and memory.makeState(1, id, "") or false) else quarantine(entry) end
+    return true
+  end
+
+  local function reapReturned(place)
+    call("ZREM", KEYS[base + RETURNED], place)
+    changed, queue.changed = true, true
+    local entry = call("HGET", KEYS[base + BODIES], place)
+    local count, id, reason = memory.readState(call("HGET", KEYS[base + STATES], place), 0)
+    local found, chosen
+    if entry then found, chosen = memory.examine(queue, entry) end
+    if found == place then
+      reap(place, entry, memory.makeState(count + 1, chosen, reason))
+    else
+      memory.bury(queue, place, count, id, entry and 2 or 3, reason, entry and ("\1" .. place .. pack(">I6B", nowMs, 0) .. entry) or nil)
+    end
+  end
+
+  local head
+  while n < wanted and bytes < HANDED_OUT_BYTES do
+    local place = call("ZRANGE", KEYS[base + RETURNED], 0, 0)[1]
+    if place and head == nil then
+      local entry = call("LINDEX", KEYS[base + PENDING], 0)
+      local own = entry and memory.examine(queue, entry)
+      head = entry and (own and read(">I6", own) or 0) or false
+    end
+    if place and not (head and head < read(">I6", place)) then
+      reapReturned(place)
+    else
+      head = nil
+      if not reapHead() then break end
+    end
+  end
 end
 
-local function reap(harvest, place, count, entry, id, reason, returned)
-  local n = harvest.n + 1
-  harvest.n = n
-  harvest.bytes = harvest.bytes + #entry
-  harvest.places[n], harvest.counts[n], harvest.entries[n], harvest.ids[n], harvest.reasons[n], harvest.returned[n] =
-    place, count, entry, id, reason, returned
-end
-
--- Takes up to `want` from the head of the list. A record that is none of ours goes to the dead letters, and the next one is taken.
-local function reapList(queue, harvest, want)
-  local key = KEYS[queue.base + PENDING]
-  while harvest.n < want and harvest.bytes < HANDED_OUT_BYTES do
+-- The head of the list, several at a time. Stops at a record that needs care, whose entry it gives back to the list.
+local function harvest(queue, wanted, available)
+  local HANDED_OUT_BYTES, HANDED_OUT, PENDING, RETURNED, LARGEST = 8388608, 2000, 2, 5, 58
+  local places, entries, states, bytes = {}, {}, {}, 0
+  if wanted > HANDED_OUT then wanted = HANDED_OUT end
+  if call("ZCARD", KEYS[queue.base + RETURNED]) > 0 then
+    harvestWithCare(queue, wanted, places, entries, states)
+    return places, entries, states
+  end
+  while #places < wanted and bytes < HANDED_OUT_BYTES do
     -- `largest` bounds what one command may bring into memory.
-    local count = want - harvest.n
-    local fit = floor((HANDED_OUT_BYTES - harvest.bytes) / (queue.largest + 64))
-    if fit < 1 then fit = 1 end
-    if count > fit then count = fit end
-    local entries = call("LPOP", key, count)
-    local got = entries and #entries or 0
-    for index = 1, got do
-      local entry = entries[index]
-      local place, id = examine(queue, entry)
-      if place then
-        reap(harvest, place, 1, entry, id, "", false)
+    local count = math.min(wanted - #places, math.max(1, math.floor((HANDED_OUT_BYTES - bytes) / (field(queue, LARGEST) + 64))))
+    local popped = call("LPOP", KEYS[queue.base + PENDING], count)
+    if not popped then break end
+    changed, queue.changed = true, true
+    local n = #places
+    for index = 1, #popped do
+      local entry = popped[index]
+      local magic, place, flags
+      if #entry >= 14 then magic, place, flags = read("Bc6xxxxxxB", entry) end
+      local state, length = false, flags == 1 and byte(entry, 15)
+      if length then state = length > 0 and #entry >= 15 + length and "\0\0\0\1" .. sub(entry, 15, 15 + length) end
+      if magic == 1 and (flags == 0 or state) then
+        n = n + 1
+        places[n], entries[n], states[n] = place, entry, state
+        bytes = bytes + #entry
       else
-        queue.sequence = queue.sequence + 1
-        place = pack(">I6", queue.sequence)
-        bury(queue, place, 0, "", 2, "", "\1" .. place .. pack(">I6B", nowMs, 0) .. entry)
+        -- It is none of ours: what was not looked at yet goes back to the head, and each is taken with care.
+        local back, m = {}, 0
+        for later = #popped, index, -1 do
+          m = m + 1
+          back[m] = popped[later]
+        end
+        call("LPUSH", KEYS[queue.base + PENDING], unpack(back, 1, m))
+        harvestWithCare(queue, wanted, places, entries, states)
+        return places, entries, states
       end
     end
-    if got > 0 then note(queue) end
-    if got < count then
-      queue.largest = 0
-      return
-    end
-  end
-end
-
--- Takes one returned message, whose body and state lie in hashes.
-local function reapReturned(queue, harvest, place)
-  call("ZREM", KEYS[queue.base + RETURNED], place)
-  note(queue)
-  local entry = call("HGET", KEYS[queue.base + BODIES], place)
-  local count, id, reason = readState(call("HGET", KEYS[queue.base + STATES], place))
-  local found, chosen
-  if entry then found, chosen = examine(queue, entry) end
-  if found ~= place then
-    bury(queue, place, count, id, entry and 2 or 3, reason, entry and ("\1" .. place .. pack(">I6B", nowMs, 0) .. entry) or nil)
-    return
-  end
-  reap(harvest, place, count + 1, entry, chosen, reason, true)
-end
-
-local function harvestFrom(queue, want)
-  local harvest = newHarvest()
-  local base = queue.base
-  while harvest.n < want and harvest.bytes < HANDED_OUT_BYTES do
-    local places = call("ZRANGE", KEYS[base + RETURNED], 0, 99)
-    if #places == 0 then
-      reapList(queue, harvest, want)
+    if #popped < count then
+      set(queue, LARGEST, 0)
       break
     end
-    local index, head = 1, nil
-    while index <= #places and harvest.n < want and harvest.bytes < HANDED_OUT_BYTES do
-      if head == nil then
-        local entry = call("LINDEX", KEYS[base + PENDING], 0)
-        local place = entry and examine(queue, entry)
-        head = entry and (place and read(">I6", place) or 0) or false
-      end
-      if head and head < read(">I6", places[index]) then
-        reapList(queue, harvest, harvest.n + 1)
-        head = nil
-      else
-        reapReturned(queue, harvest, places[index])
-        index = index + 1
-      end
+  end
+  return places, entries, states
+end
+
+-- Writes the deliveries of a harvest: one command per collection.
+local function hold(queue, n, places, entries, states, leases, held)
+  local BODIES, STATES, LEASES, HELD, DELIVERED = 3, 4, 8, 9, 28
+  local base, bodies, changes, b, c = queue.base, {}, {}, 0, 0
+  for index = 1, n do
+    local place, state = places[index], states[index]
+    b = b + 2
+    bodies[b - 1], bodies[b] = place, entries[index]
+    if state then
+      c = c + 2
+      changes[c - 1], changes[c] = place, state
     end
   end
-  return harvest
-end
-
--- Writes deliveries first .. final of a harvest with one token and lease.
-local function hold(queue, harvest, first, final, token, leaseMs)
-  local base, n, fresh = queue.base, 0, 0
-  local ends = format("%.0f", now + leaseMs * 1000)
-  local plain = makeState(token, 1, "", "")
-  local bodies, states, leases, held = {}, {}, {}, {}
-  for index = first, final do
-    local place, id = harvest.places[index], harvest.ids[index]
-    n = n + 2
-    states[n - 1] = place
-    leases[n - 1], leases[n], held[n - 1], held[n] = ends, place, "0", place
-    if harvest.returned[index] then
-      states[n] = makeState(token, harvest.counts[index], id, harvest.reasons[index])
-    else
-      fresh = fresh + 2
-      bodies[fresh - 1], bodies[fresh] = place, harvest.entries[index]
-      states[n] = id == "" and plain or makeState(token, 1, id, "")
-    end
-  end
-  if fresh > 0 then spread("HSET", KEYS[base + BODIES], bodies, fresh, 2) end
-  spread("HSET", KEYS[base + STATES], states, n, 2)
-  spread("ZADD", KEYS[base + LEASES], leases, n, 2)
-  spread("ZADD", KEYS[base + HELD], held, n, 2)
-  queue.delivered = queue.delivered + n / 2
-  attend(queue, now + leaseMs * 1000)
-end
-
-local function recallRequest(queue, id)
-  local record = call("HGET", KEYS[queue.base + MEMORY], "r" .. id)
-  if not record then return end
-  local untilMs, arguments, position = read(">I6c7", record)
-  if untilMs > nowMs then return arguments, sub(record, position) end
-end
-
-local function rememberRequest(queue, id, arguments, answer)
-  local untilMs = nowMs + rememberMs
-  call("HSET", KEYS[queue.base + MEMORY], "r" .. id, pack(">I6", untilMs) .. arguments .. answer)
-  call("ZADD", KEYS[queue.base + FORGET], format("%.0f", untilMs * 1000), "r" .. id)
-  attend(queue, untilMs * 1000)
-end
-
--- The calls of one operation. What is wanted is only what no remembered answer covers, so that all that is taken is handed out.
-local function parseCalls(queue, position, stop)
-  local operations, calls, wanted = ARGV[4], {}, 0
-  while position < stop do
-    local one = { arguments = sub(operations, position + 6, position + 12) }
-    local flags
-    one.token, one.limit, one.leaseMs, flags, position = read(">c6I2I4B", operations, position)
-    if flags % 2 == 1 then
-      one.requestId, position = read("Bc0", operations, position)
-      one.known, one.answer = recallRequest(queue, one.requestId)
-    end
-    if not one.known then wanted = wanted + one.limit end
-    calls[#calls + 1] = one
-  end
-  return calls, wanted > HANDED_OUT and HANDED_OUT or wanted
+  spread("HSET", KEYS[base + BODIES], bodies, b, 2)
+  if c > 0 then spread("HSET", KEYS[base + STATES], changes, c, 2) end
+  spread("ZADD", KEYS[base + LEASES], leases, n * 2, 2)
+  spread("ZADD", KEYS[base + HELD], held, n * 2, 2)
+  set(queue, DELIVERED, field(queue, DELIVERED) + n)
 end
 
 transitions[3] = function(queue, position, stop)
-  local _, _, more = settle(queue, DUE_AT_ONCE)
-  if more then return AGAIN end
-  local calls, wanted = parseCalls(queue, position, stop)
-  local available = call("LLEN", KEYS[queue.base + PENDING]) + call("ZCARD", KEYS[queue.base + RETURNED])
-  local harvest
-  if wanted > 0 and available > 0 then
-    check(queue, BODIES, STATES, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET)
-    begin()
-    harvest = harvestFrom(queue, wanted)
-  else
-    harvest = newHarvest()
+  local PENDING, BODIES, STATES, RETURNED, LEASES, HELD, MEMORY, FORGET, DUE_AT_ONCE = 2, 3, 4, 5, 8, 9, 12, 13, 1000
+  readClock()
+  local wake = wakeOf(queue)
+  if wake > 0 and wake <= now then
+    local _, _, more, nextMoment = settle(queue, DUE_AT_ONCE)
+    if more then return "\3" end
+    -- Nothing is written for the sake of this alone; the sweep does it.
+    if changed and nextMoment ~= wake then setWake(queue, nextMoment) end
   end
-  local pieces, kept, p, k, first = {}, {}, 0, 0, 1
-  for index = 1, #calls do
-    local one = calls[index]
-    p, k = p + 1, k + 1
-    if one.known then
-      local conflict = one.known ~= one.arguments
-      pieces[p] = conflict and "\1\0\0" or one.answer
-      kept[k] = conflict and "\1\0\0" or "\0\0\0"
-    else
-      local final = first + one.limit - 1
-      if final > harvest.n then final = harvest.n end
-      local count, from = final - first + 1, p
-      -- Empty means that nothing is available, not that this run reached its bound.
-      pieces[p] = pack(">BI2", (count == 0 and available > harvest.n) and 2 or 0, count)
-      kept[k] = pieces[p]
-      for at = first, final do
-        local entry = harvest.entries[at]
-        pieces[p + 1], pieces[p + 2] = one.token .. pack(">I4I4", harvest.counts[at], #entry), entry
-        p, k = p + 2, k + 1
-        kept[k] = harvest.places[at]
-      end
-      if count > 0 then
-        hold(queue, harvest, first, final, one.token, one.leaseMs)
-        first = final + 1
-        if one.requestId then rememberRequest(queue, one.requestId, one.arguments, concat(pieces, "", from, p)) end
+
+  local operations, wanted = ARGV[4], read(">I4", ARGV[4], position)
+  position = position + 4
+  local requestId, arguments
+  if byte(operations, position + 12) % 2 == 1 then
+    check(queue, MEMORY, FORGET)
+    requestId, arguments = sub(operations, position + 14, stop - 1), sub(operations, position + 6, position + 12)
+    local record = call("HGET", KEYS[queue.base + MEMORY], "r" .. requestId)
+    if record then
+      local untilMs, known, at = read(">I6c7", record)
+      if untilMs > nowMs then
+        if known ~= arguments then return "\0\1" .. string.rep("\0", 8) end
+        return "\0" .. sub(record, at), "\0\0" .. sub(record, at + 1, at + 6) .. "\0\0"
       end
     end
   end
-  return DONE .. concat(pieces), DONE .. concat(kept)
+
+  local available = call("LLEN", KEYS[queue.base + PENDING]) + call("ZCARD", KEYS[queue.base + RETURNED])
+  local places, entries, states, total = {}, {}, {}, 0
+  if available > 0 then
+    check(queue, BODIES, STATES, LEASES, HELD)
+    places, entries, states = harvest(queue, wanted, available)
+    total = #places
+  end
+  local pieces, kept, p, k, first = { "\0" }, { "\0" }, 1, 1, 1
+  local leases, held, l, lastLease, ends, soonest = {}, {}, 0, -1, nil, nil
+  while position < stop do
+    local token, limit, leaseMs = read(">c6I2I4", operations, position)
+    position = requestId and stop or position + 13
+    local final = first + limit - 1
+    if final > total then final = total end
+    -- Empty means that nothing is available, not that this run reached its bound.
+    local head = pack(">Bc6I2", (final < first and available > total) and 2 or 0, token, final - first + 1)
+    p, k = p + 1, k + 1
+    pieces[p], kept[k] = head, head
+    if final >= first then
+      if leaseMs ~= lastLease then
+        lastLease = leaseMs
+        ends = string.format("%.0f", now + leaseMs * 1000)
+        if not soonest or leaseMs < soonest then soonest = leaseMs end
+      end
+      for index = first, final do
+        local place, entry, state = places[index], entries[index], states[index]
+        local holding = place .. token
+        l = l + 2
+        leases[l - 1], leases[l], held[l - 1], held[l] = ends, holding, "0", holding
+        pieces[p + 1], pieces[p + 2] = (state and sub(state, 1, 4) or "\0\0\0\1") .. pack(">I4", #entry), entry
+        p, k = p + 2, k + 1
+        kept[k] = place
+      end
+      first = final + 1
+    end
+  end
+  local answer = table.concat(pieces)
+  if total > 0 then
+    hold(queue, total, places, entries, states, leases, held)
+    attend(queue, now + soonest * 1000)
+    if requestId then
+      local untilMs = nowMs + read(">I6", header, 8)
+      call("HSET", KEYS[queue.base + MEMORY], "r" .. requestId, pack(">I6", untilMs) .. arguments .. sub(answer, 2))
+      call("ZADD", KEYS[queue.base + FORGET], string.format("%.0f", untilMs * 1000), "r" .. requestId)
+      attend(queue, untilMs * 1000)
+    end
+  end
+  return answer, table.concat(kept)
 end
 
 -- A repeat: the same answer, read anew from what is still held with the token; what is not was recovered and is another's.
 replays[3] = function(queue, position, stop, kept)
-  local operations, at, pieces = ARGV[4], 2, { DONE }
-  while position < stop do
-    local token, _, _, flags
-    token, _, _, flags, position = read(">c6I2I4B", operations, position)
-    local requestId
-    if flags % 2 == 1 then requestId, position = read("Bc0", operations, position) end
-    local status, count = read(">BI2", kept, at)
-    at = at + 3
-    local _, answer
-    if requestId and status == 0 then _, answer = recallRequest(queue, requestId) end
-    if answer then
-      pieces[#pieces + 1] = answer
-    else
-      local head, found = #pieces + 1, 0
-      for index = 0, count - 1 do
-        local place = sub(kept, at + index * 6, at + index * 6 + 5)
-        local state = call("HGET", KEYS[queue.base + STATES], place)
-        local entry = state and sub(state, 1, 6) == token and call("HGET", KEYS[queue.base + BODIES], place)
-        if entry then
-          found = found + 1
-          pieces[head + found] = token .. pack(">I4I4", (readState(state)), #entry) .. entry
-        end
+  local BODIES, STATES, LEASES, MEMORY = 3, 4, 8, 12
+  local memory, at, pieces = useMemory(), 2, { "\0" }
+  if byte(ARGV[4], position + 16) % 2 == 1 then
+    local record = call("HGET", KEYS[queue.base + MEMORY], "r" .. sub(ARGV[4], position + 18, stop - 1))
+    if record and byte(kept, 2) == 0 then return "\0" .. sub(record, 14) end
+  end
+  while at <= #kept do
+    local status, token, count = read(">Bc6I2", kept, at)
+    at = at + 9
+    local head, found = #pieces + 1, 0
+    for index = 0, count - 1 do
+      local place = sub(kept, at + index * 6, at + index * 6 + 5)
+      local entry = call("ZSCORE", KEYS[queue.base + LEASES], place .. token) and call("HGET", KEYS[queue.base + BODIES], place)
+      if entry then
+        found = found + 1
+        local deliveries = memory.readState(call("HGET", KEYS[queue.base + STATES], place), 1)
+        pieces[head + found] = pack(">I4I4", deliveries, #entry) .. entry
       end
-      pieces[head] = pack(">BI2", status, found)
     end
+    pieces[head] = pack(">Bc6I2", status, token, found)
     at = at + count * 6
   end
-  return concat(pieces)
+  return table.concat(pieces)
 end

@@ -1,39 +1,40 @@
 --[[
-Ack and forward (kind 8): removes messages in processing and stores what they forward. Follows give-back.lua. Uses other groups too.
-Body    per item: place (6 bytes), token (6), number of forwards (2), per forward: group of its queue (2), length (4) and body of an
-        enqueue of kind 2. Before the items: number of groups used (2) and these groups (2 each), which must all exist.
-Answer  DONE, per item 0 stale, or 1 and per forward: length (4) and answer of the enqueue
-        GONE: one of the queues is missing, nothing changed. FULL: nothing changed.
+Ack and forward (kind 8): removes messages in processing and stores what they forward. Follows ack.lua and enqueue-special.lua. Uses other
+groups too.
+Body    number of groups used (2 bytes) and these groups (2 each), which must all exist; then per item: holding (12), number of forwards (2),
+        per forward: group of its queue (2), length (4) and body of an enqueue of kind 2
+Answer  0, per item 0 stale, or 1 and per forward: length (4) and answer of the enqueue
+        1: one of the queues is missing, nothing changed. 2: the memory is full, nothing changed.
 Atomic because any follow-up exists if, and only if, its source is removed.
 ]]
 transitions[8] = function(queue, position, stop)
-  local operations, pieces = ARGV[4], { DONE }
+  local PENDING, BODIES, STATES, DELAYED, LATER, LEASES, HELD, MEMORY, FORGET = 2, 3, 4, 6, 7, 8, 9, 12, 13
+  local operations, pieces = ARGV[4], { "\0" }
   local groups = read(">I2", operations, position)
   position = position + 2
   for _ = 1, groups do
     local target = queues[read(">I2", operations, position)]
-    if not target then return GONE end
-    check(target, PENDING, BODIES, DELAYED, LATER, MEMORY, FORGET)
+    if not target then return "\1" end
+    check(target, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET)
     position = position + 2
   end
   check(queue, LEASES, HELD, BODIES, STATES, MEMORY, FORGET)
   begin()
-  if full then return FULL end
+  if full then return "\2" end
   while position < stop do
-    local place, token, forwards
-    place, token, forwards, position = read(">c6c6I2", operations, position)
-    local outcome = {}
-    ackSlice(queue, { place }, { token }, outcome)
-    pieces[#pieces + 1] = outcome[1]
+    local holding, forwards
+    holding, forwards, position = read(">c12I2", operations, position)
+    local outcome = ackHoldings(queue, { holding }, 1)
+    pieces[#pieces + 1] = outcome
     for _ = 1, forwards do
       local group, length
       group, length, position = read(">I2I4", operations, position)
-      if outcome[1] == "\1" then
+      if outcome == "\1" then
         local answer = transitions[2](queues[group], position, position + length)
         pieces[#pieces + 1] = pack(">I4", #answer) .. answer
       end
       position = position + length
     end
   end
-  return concat(pieces)
+  return table.concat(pieces)
 end

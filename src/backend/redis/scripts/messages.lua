@@ -21,9 +21,11 @@ end
 -- Messages outside the list, by place.
 local outside, n = {}, 0
 for key = 5, 7 do
-  for _, place in ipairs(call("ZRANGEBYLEX", KEYS[key], ARGV[2] == "" and "-" or "(" .. ARGV[2], "+", "LIMIT", 0, limit + 1)) do
+  -- What is held is named by place and token: the end of all tokens comes after them.
+  local from = ARGV[2] == "" and "-" or "(" .. ARGV[2] .. (key == 7 and string.rep("\255", 6) or "")
+  for _, member in ipairs(call("ZRANGEBYLEX", KEYS[key], from, "+", "LIMIT", 0, limit + 1)) do
     n = n + 1
-    outside[n] = { read(">I6", place), place, key == 7 and "\1" or "\0" }
+    outside[n] = { read(">I6", member), sub(member, 1, 6), key == 7 and 1 or 0 }
   end
 end
 table.sort(outside, function(left, right) return left[1] < right[1] end)
@@ -80,8 +82,9 @@ while true do
   if other and (not head or other[1] < head) then
     entry = call("HGET", KEYS[3], other[2])
     state = call("HGET", KEYS[4], other[2])
-    deliveries = state and #state >= 11 and read(">I4", state, 7) or 0
-    state = other[3]
+    -- What is held without a state was delivered once.
+    deliveries = state and #state >= 5 and read(">I4", state) or other[3]
+    state = string.char(other[3])
     index = index + 1
   else
     entry, state, deliveries = chunk[at], "\0", 0

@@ -19,11 +19,12 @@ local function readable(entry)
 end
 
 local best, bestEntry, bestCount
+-- `limited`: its lease has ended, so that a dequeue would first see whether its deliveries are used up.
 local function offer(place, limited)
   local at = read(">I6", place)
   if best and best <= at then return false end
   local state = call("HGET", KEYS[4], place)
-  local count = state and #state >= 11 and read(">I4", state, 7) or 0
+  local count = state and #state >= 5 and read(">I4", state) or limited and 1 or 0
   if limited and maxDeliveries > 0 and count >= maxDeliveries then return false end
   local entry = call("HGET", KEYS[3], place)
   if readable(entry) ~= at then return false end
@@ -43,6 +44,6 @@ for index = 0, 1000 do
 end
 -- Usually few: the sweep of every open store makes due messages available soon.
 for key = 6, 7 do
-  for _, place in ipairs(call("ZRANGEBYSCORE", KEYS[key], "-inf", now)) do offer(place, key == 7) end
+  for _, member in ipairs(call("ZRANGEBYSCORE", KEYS[key], "-inf", now)) do offer(sub(member, 1, 6), key == 7) end
 end
 return best and pack(">I4", bestCount) .. bestEntry or ""

@@ -2,91 +2,77 @@
 Queue: what all transitions know of a queue and of its messages. Follows frame.lua.
 
 KEYS  from 3 on, thirteen per queue of the call ("group"):
-       1 queue    (string) the record below                     8 leases  (sorted set: lease end in microseconds -> place)
-       2 pending  (list)   entries never delivered              9 held    (sorted set by place) those in processing
+       1 queue    (string) the record below                     8 leases  (sorted set: lease end in microseconds -> holding)
+       2 pending  (list)   entries never delivered              9 held    (sorted set of holdings, by place) those in processing
        3 bodies   (hash: place -> entry) all others            10 dead    (sorted set: order of death -> place)
        4 states   (hash: place -> state)                       11 graves  (hash: place -> dead letter)
        5 returned (sorted set by place) available again        12 memory  (hash: i<id>, r<request id> -> what is remembered)
        6 delayed  (sorted set: due time in us -> place)        13 forget  (sorted set: when in microseconds -> i<id>, r<id>)
        7 later    (sorted set by place) those delayed
 
-A place is the sequence number of a message as 6 bytes, big end first, so that text order is queue order ("by place": all scores 0).
-entry: 1 (1 byte), place (6), enqueued at, in ms (6), flags (1; bit 0: has a chosen id) [length (1), id], payload
-state: token of the current delivery (6, zeros: none), delivery count (4), length (1) and chosen id, last reason
-dead letter: cause (1), died at, in ms (6), delivery count (4), length (2) and reason, entry
-causes: 0 the reason says it, 1 deliveries used up, 2 the record could not be read, 3 its payload was missing
+place       sequence number of a message as 6 bytes, big end first, so that text order is queue order ("by place": all scores are 0)
+holding     place (6) and token (6) of the current delivery: a receipt is current if, and only if, its holding is in leases
+entry       1 (1 byte), place (6), enqueued at, in ms (6), flags (1; bit 0: has a chosen id) [length (1), id], payload
+state       delivery count (4), length (1) and chosen id, last reason. Without one: delivered once if it is held, else never; no id, no reason
+dead letter cause (1), died at, in ms (6), delivery count (4), length (2) and reason, entry
+cause       0 the reason says it, 1 deliveries used up, 2 the record could not be read, 3 its payload was missing
+record      from byte: 1 version (1), 2 store (8), 10 life (6), 16 sequence (6), 22 enqueued (6), 28 delivered (6), 34 acked (6), 40 returned (6),
+            46 dead-lettered (6), 52 order of death (6), 58 bytes of the largest entry in the list (6), 64 wake in microseconds, 0 for never (8),
+            72 clears (6), 78 cleared messages (6), 84 deliveries at most (4), 88 created at, in ms (6), 94 name
+
+An operation's answer begins with 0 done, 1 gone, 2 full, 3 ask again, 4 failed.
 ]]
-local PENDING, BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET = 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
-local KEYS_OF_QUEUE, KEYS_BEFORE = 13, 2
-local SIZE_OF = { false, "LLEN", "HLEN", "HLEN", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "HLEN", "HLEN", "ZCARD" }
-local NO_TOKEN = rep("\0", 6)
-
--- First byte of each operation's answer.
-local DONE, GONE, FULL, AGAIN, FAILED = "\0", "\1", "\2", "\3", "\4"
-
 -- The queues of this call by group; the operations by kind; how a repeat makes up an answer that was not kept whole.
 local queues, transitions, replays = {}, {}, {}
 
 local function load(group)
-  local base = KEYS_BEFORE + (group - 1) * KEYS_OF_QUEUE
+  local base = 2 + (group - 1) * 13
   local record = call("GET", KEYS[base + 1])
-  if not record then return false end
-  if #record <= RECORD_BYTES or byte(record) ~= 1 then error("CORRUPT the record of a queue cannot be read", 0) end
-  local queue = { base = base, name = sub(record, RECORD_BYTES + 1), sound = {} }
-  local _, store
-  _, store, queue.life, queue.sequence, queue.enqueued, queue.delivered, queue.acked, queue.returned, queue.deadLettered, queue.deaths,
-    queue.largest, queue.wake, queue.clears, queue.cleared, queue.maxDeliveries, queue.createdMs = read(RECORD, record)
   -- After a FLUSHALL another store may have given the same life to another queue.
-  if store ~= ARGV[2] then return false end
-  queue.oldWake = queue.wake
-  return queue
+  if not record or sub(record, 2, 9) ~= ARGV[2] then return false end
+  return { base = base, record = record, fault = (#record < 94 or byte(record) ~= 1) and "CORRUPT the record of a queue cannot be read" }
 end
 
-local function save(queue)
-  call("SET", KEYS[queue.base + 1], pack(RECORD, 1, ARGV[2], queue.life, queue.sequence, queue.enqueued, queue.delivered, queue.acked,
-    queue.returned, queue.deadLettered, queue.deaths, queue.largest, queue.wake, queue.clears, queue.cleared, queue.maxDeliveries, queue.createdMs)
-    .. queue.name)
-  if queue.wake == queue.oldWake then return end
-  if queue.wake == 0 then call("ZREM", KEYS[2], queue.life) else call("ZADD", KEYS[2], format("%.0f", queue.wake), queue.life) end
+-- A number of the record, as it is now.
+local function field(queue, at)
+  local value = queue[at]
+  if not value then
+    value = read(">I6", queue.record, at)
+    queue[at] = value
+  end
+  return value
 end
 
--- Something of this queue may be due at `moment`, in microseconds. The wake time is never later than the first such moment.
+-- Changes a number of the record.
+local function set(queue, at, value)
+  queue[at] = value
+  call("SETRANGE", KEYS[queue.base + 1], at - 1, pack(">I6", value))
+  changed, queue.changed = true, true
+end
+
+local function wakeOf(queue)
+  queue.wake = queue.wake or read(">I8", queue.record, 64)
+  return queue.wake
+end
+
+local function setWake(queue, moment)
+  queue.wake = moment
+  local life = read(">I6", queue.record, 10)
+  call("SETRANGE", KEYS[queue.base + 1], 63, pack(">I8", moment))
+  if moment == 0 then call("ZREM", KEYS[2], life) else call("ZADD", KEYS[2], string.format("%.0f", moment), life) end
+end
+
+-- Something of this queue may be due at `moment`. The wake time is never later than the first such moment.
 local function attend(queue, moment)
-  if queue.wake == 0 or moment < queue.wake then queue.wake = moment end
+  local wake = wakeOf(queue)
+  if wake == 0 or moment < wake then setWake(queue, moment) end
 end
 
--- Reads the size of each key, and so fails, before anything is written, when somebody put another type there.
+-- Reads the sizes of keys, and so fails, before anything is written, when somebody put another type there.
 local function check(queue, ...)
+  local SIZE_OF = { false, "LLEN", "HLEN", "HLEN", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "HLEN", "HLEN", "ZCARD" }
   for index = 1, select("#", ...) do
     local key = select(index, ...)
-    if not queue.sound[key] then
-      call(SIZE_OF[key], KEYS[queue.base + key])
-      queue.sound[key] = true
-    end
+    call(SIZE_OF[key], KEYS[queue.base + key])
   end
-end
-
-local function note(queue)
-  queue.dirty, changed = true, true
-end
-
--- The place of an entry, and its chosen id or "", or nothing when it is none of ours.
-local function examine(queue, entry)
-  if #entry < 14 or byte(entry) ~= 1 then return end
-  local sequence, flags, length = read(">I6", entry, 2), byte(entry, 14), byte(entry, 15)
-  if sequence == 0 or sequence > queue.sequence or flags > 1 then return end
-  if flags == 0 then return sub(entry, 2, 7), "" end
-  if not length or length == 0 or #entry < 15 + length then return end
-  return sub(entry, 2, 7), sub(entry, 16, 15 + length)
-end
-
-local function makeState(token, count, id, reason)
-  return token .. pack(">I4B", count, #id) .. id .. reason
-end
-
--- Delivery count, chosen id and last reason; a message without a state was never delivered.
-local function readState(state)
-  if not state or #state < 11 then return 0, "", "" end
-  local count, length = read(">I4B", state, 7)
-  return count, sub(state, 12, 11 + length), sub(state, 12 + length)
 end

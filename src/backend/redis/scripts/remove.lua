@@ -11,7 +11,6 @@ if stored then return stored end
 local meta = call("HMGET", KEYS[3], "store", "change")
 if meta[1] ~= ARGV[2] or meta[2] ~= ARGV[4] then return redis.error_reply("CHANGED the registry of queues has changed") end
 call("HLEN", KEYS[4]); call("ZCARD", KEYS[5]); call("SCARD", KEYS[6]); call("ZCARD", KEYS[2])
-begin()
 local names, count = {}, 0
 for index = 5, #ARGV, 2 do
   count = count + 1
@@ -25,5 +24,5 @@ end
 call("HINCRBY", KEYS[3], "change", 1)
 changed = true
 local answer = pack(">I6", count)
-finish(answer, concat(names, "\0"))
+finish(answer, table.concat(names, "\0"))
 return answer

@@ -18,8 +18,8 @@ local function ageOf(entry)
   return math.max(0, nowMs - read(">I6", entry, 8)) + 1
 end
 local function ageOfFirst(key)
-  local place = call("ZRANGE", key, 0, 0)[1]
-  return place and ageOf(call("HGET", KEYS[3], place)) or 0
+  local first = call("ZRANGE", key, 0, 0)[1]
+  return first and ageOf(call("HGET", KEYS[3], string.sub(first, 1, 6))) or 0
 end
 
 local _, _, _, _, enqueued, delivered, acked, returned, deadLettered, _, _, _, _, cleared, maxDeliveries, createdMs =

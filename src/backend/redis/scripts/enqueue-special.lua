@@ -1,0 +1,61 @@
+--[[
+Enqueue (kind 2): stores messages of which some have chosen ids or delays. Follows enqueue.lua and memory.lua.
+Body    bytes of the largest entry of this operation (4), then per message: 1 when it has a chosen id (1 byte), delay in ms (6),
+        fingerprint (20), length (4) and rest of the entry, from its flags on
+Answer  0, sequence of the first stored (6), per message 0 stored, 1 repeated, 2 conflict. The stored have sequences in a row.
+        2: nothing stored, the memory is full.
+Atomic because all messages of a call are stored in a row, and a chosen id and its message together.
+]]
+transitions[2] = function(queue, position, stop)
+  local PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET = 2, 3, 4, 6, 7, 12, 13
+  local SEQUENCE, ENQUEUED, LARGEST = 16, 22, 58
+  local memory = useMemory()
+  check(queue, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET)
+  begin()
+  if full then return "\2" end
+  local operations, entries, n, outcomes = ARGV[4], {}, 0, {}
+  local largest = read(">I4", operations, position)
+  position = position + 4
+  local first, stamp, base = field(queue, SEQUENCE) + 1, pack(">I6", nowMs), queue.base
+  local sequence = first - 1
+  while position < stop do
+    local chosen, delayMs, fingerprint, tail
+    chosen, delayMs, fingerprint, tail, position = read(">BI6c20I4c0", operations, position)
+    local outcome, id = "\0", ""
+    if chosen == 1 then
+      id = sub(tail, 3, 2 + byte(tail, 2))
+      local state, _, _, known = memory.recall(queue, id)
+      if state then outcome = known == fingerprint and "\1" or "\2" end
+    end
+    if outcome == "\0" then
+      sequence = sequence + 1
+      local place = pack(">I6", sequence)
+      if id ~= "" then
+        local untilMs = nowMs + read(">I6", header, 8)
+        memory.remember(queue, id, memory.UNACKED, place, untilMs, fingerprint)
+        call("ZADD", KEYS[base + FORGET], string.format("%.0f", untilMs * 1000), "i" .. id)
+        attend(queue, untilMs * 1000)
+      end
+      local entry = "\1" .. place .. stamp .. tail
+      if delayMs > 0 then
+        local due = now + delayMs * 1000
+        call("HSET", KEYS[base + BODIES], place, entry)
+        call("HSET", KEYS[base + STATES], place, memory.makeState(0, id, ""))
+        call("ZADD", KEYS[base + DELAYED], string.format("%.0f", due), place)
+        call("ZADD", KEYS[base + LATER], "0", place)
+        attend(queue, due)
+      else
+        n = n + 1
+        entries[n] = entry
+      end
+    end
+    outcomes[#outcomes + 1] = outcome
+  end
+  if n > 0 then spread("RPUSH", KEYS[base + PENDING], entries, n, 1) end
+  if sequence >= first then
+    set(queue, ENQUEUED, field(queue, ENQUEUED) + sequence - first + 1)
+    set(queue, SEQUENCE, sequence)
+    if largest > field(queue, LARGEST) then set(queue, LARGEST, largest) end
+  end
+  return "\0" .. pack(">I6", first) .. table.concat(outcomes)
+end
