@@ -1,5 +1,6 @@
 /** A worker: takes messages of one queue as they come and runs a handler on each, several at a time. */
 
+import { setMaxListeners } from "node:events";
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../core/clock.ts";
 import { isQueueFSError, QueueFSError } from "../core/errors.ts";
@@ -143,6 +144,8 @@ export class Worker<Value> implements AsyncDisposable {
       graceMs,
       pollIntervalMs,
     };
+    // One listener per running handler is no leak, however many there are.
+    setMaxListeners(0, this.#stopTaking.signal, this.#stopHandlers.signal);
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#limiter = options.rateLimit === undefined ? undefined : new RateLimiter(options.rateLimit, this.#clock);

@@ -19,6 +19,7 @@ const LOADERS: Readonly<Record<string, () => Promise<CommandRow>>> = {
   clear: async () => (await import("./clear.ts")).clear,
   dead: async () => (await import("./dead.ts")).dead,
   wait: async () => (await import("./wait.ts")).wait,
+  work: async () => (await import("./work.ts")).work,
   cat: async () => (await import("./cat.ts")).cat,
   write: async () => (await import("./write.ts")).write,
   doctor: async () => (await import("./doctor.ts")).doctor,
