@@ -61,9 +61,9 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
   afterAll(() => kind.end());
 
   it.each([
-    ["alone", 3_000],
-    ["enqueue-then-ack", 2_000],
-    ["forward", 2_000],
+    ["alone", 2_000],
+    ["enqueue-then-ack", 1_000],
+    ["forward", 1_000],
   ] as const)("a second process never sees complete while a message is unacked: %s, %i rounds", async (handing, rounds) => {
     const spec = kind.fresh();
     await makeQueues(spec);
@@ -73,7 +73,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
     expectSound(verdict);
   });
 
-  it("producer, handler and consumer in three processes: every wait for completion ends truly, 300 rounds", async () => {
+  it("producer, handler and consumer in three processes: every wait for completion ends truly, 200 rounds", async () => {
     const spec = kind.fresh();
     await makeQueues(spec);
     const seed = newSeed();
@@ -84,7 +84,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
       let waits: Float64Array = new Float64Array();
       let operations: Operation[] = [];
       const verdict = await watched(spec, QUEUES, "snapshot", async () => {
-        const produced = await producer.call("produceAndWait", spec, QUEUES, 150, seed);
+        const produced = await producer.call("produceAndWait", spec, QUEUES, 100, seed);
         await Promise.all([handler.call("endConsuming"), consumer.call("endConsuming")]);
         waits = produced.snapshots;
         operations = [...produced.operations, ...(await handling), ...(await consuming)];
@@ -93,7 +93,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
       expectSound(verdict);
       const waited = judge(operations, waits, QUEUES);
       expect(describeViolations(waited)).toBe("");
-      expect(waited.complete).toBe(150);
+      expect(waited.complete).toBe(100);
     }
   });
 
@@ -132,7 +132,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
     const spec = kind.fresh();
     await makeQueues(spec);
     const queues = handing === "alone" ? [QUEUES[0]] : QUEUES;
-    const verdict = await watched(spec, queues, reading, () => workAlone(spec, 500, handing, newSeed()));
+    const verdict = await watched(spec, queues, reading, () => workAlone(spec, 300, handing, newSeed()));
     expect(verdict.violations.filter(({ kind: what }) => what === "false-completion").length).toBeGreaterThan(0);
   });
 });
