@@ -132,6 +132,8 @@ export async function run(parts: ProcessParts): Promise<number> {
   parts.on("SIGINT", onSignal);
   parts.on("SIGTERM", onSignal);
   const state: Run = { parts, output, signal: controller.signal, exitCode: 0 };
+  // Timers and sockets of a store let a process end; a command must not end in the middle because nothing else holds it.
+  const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
   let text = "";
   let complaint = "";
   try {
@@ -154,6 +156,7 @@ export async function run(parts: ProcessParts): Promise<number> {
     // Opening a store, or a read of the terminal, may be in the air still and is waited for by nobody.
     if (error instanceof InterruptedError) parts.exit(state.exitCode);
   } finally {
+    clearInterval(keepAlive);
     parts.off("SIGINT", onSignal);
     parts.off("SIGTERM", onSignal);
   }
