@@ -24,7 +24,7 @@ export function acknowledgeAndForward(store: MemoryStore, queue: QueueState, ite
     const entry = seen.has(item.receipt) ? undefined : queue.processing.find(item.receipt);
     if (entry === undefined) return undefined;
     seen.add(item.receipt);
-    admission.makesRoom(entry.weight);
+    admission.removes(entry);
     return { entry, plans: (item.forward ?? []).map((forward) => admission.plan(store.queue(forward.queue), forward.messages)) };
   });
   admission.check();

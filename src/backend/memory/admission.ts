@@ -2,6 +2,7 @@
 
 import type { EnqueueAnswer, NewMessage } from "../../core/message.ts";
 import type { MessageId } from "../../core/names.ts";
+import type { Entry } from "./entry.ts";
 import type { QueueState } from "./queue-state.ts";
 import { digestOf } from "./remembered.ts";
 import type { Resources } from "./resources.ts";
@@ -40,6 +41,8 @@ export class Admission {
   #messages = 0;
   #bytes = 0;
   #ids = 0;
+  /** Messages that will be gone by then. */
+  readonly #removed = new Set<Entry>();
   /** Ids that earlier messages of this very step will take. */
   readonly #taken = new Map<QueueState, Map<MessageId, string>>();
 
@@ -53,10 +56,11 @@ export class Admission {
     return { queue, planned: messages.map((message) => this.#decide(queue, message)) };
   }
 
-  /** Takes note that the step also removes a message, which makes room. */
-  makesRoom(bytes: number): void {
+  /** Takes note that the step also removes a message, before the messages planned from here on. */
+  removes(entry: Entry): void {
     this.#messages -= 1;
-    this.#bytes -= bytes;
+    this.#bytes -= entry.weight;
+    this.#removed.add(entry);
   }
 
   /** Refuses the step when there is no room for all of it. @throws QueueFSError `store-full` */
@@ -83,7 +87,7 @@ export class Admission {
     let digest = "";
     if (id !== undefined) {
       digest = digestOf(message.data);
-      const known = this.#taken.get(queue)?.get(id) ?? queue.ids.find(id, this.#step.nowMs)?.digest;
+      const known = this.#taken.get(queue)?.get(id) ?? this.#knownDigest(queue, id);
       if (known !== undefined) outcome = known === digest ? "repeated" : "conflict";
     }
     if (outcome === "enqueued") {
@@ -92,6 +96,14 @@ export class Admission {
       if (id !== undefined) this.#take(queue, id, digest);
     }
     return { message, outcome, digest };
+  }
+
+  #knownDigest(queue: QueueState, id: MessageId): string | undefined {
+    const known = queue.ids.find(id, this.#step.nowMs);
+    if (known === undefined || this.#step.nowMs < known.untilMs || this.#removed.size === 0) return known?.digest;
+    // It is known only because its message is still there, which this step may remove.
+    const entry = queue.passed.find(known.place);
+    return entry !== undefined && this.#removed.has(entry) ? undefined : known.digest;
   }
 
   #take(queue: QueueState, id: MessageId, digest: string): void {

@@ -27,7 +27,7 @@ const DEFAULT_MAX_BYTES = 1024 ** 3;
 /** Queues unless the option says otherwise: each takes about 4 KB while small. */
 const DEFAULT_MAX_QUEUES = 100_000;
 
-/** The options of {@link openMemory} as a table. */
+/** Options of {@link openMemory}, as a table. */
 export const MEMORY_OPTIONS = {
   clock: { type: "object", meaning: "the source of time" },
   random: { type: "object", meaning: "the source of randomness" },
