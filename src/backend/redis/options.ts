@@ -12,7 +12,7 @@ import {
 import { type OptionTable, readOptions } from "../../core/options.ts";
 import type { RedisClient } from "./client.ts";
 
-/** The options of {@link openRedis} as a table. */
+/** Options of {@link openRedis}, as a table. */
 export const REDIS_OPTIONS = {
   url: { type: "text", default: "redis://127.0.0.1:6379", meaning: "where the server is: redis:// or, with TLS, rediss://" },
   namespace: { type: "text", default: "queuefs", meaning: "prefix of all keys, so that several stores share a server" },
