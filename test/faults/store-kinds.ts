@@ -4,15 +4,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RedisServer, startRedisServer } from "../support/redis-server.ts";
-import type { StoreSpec } from "./store-spec.ts";
+import type { SqliteSpec, StoreSpec } from "./store-spec.ts";
 
 /** One kind of store. */
-export interface SharedStoreKind {
+export interface SharedStoreKind<Spec extends StoreSpec = StoreSpec> {
   readonly name: string;
   /** Makes ready what all stores of a test file share. */
   begin(): Promise<void>;
   /** Names a store that nobody has used yet. */
-  fresh(): StoreSpec;
+  fresh(): Spec;
   /** Ends what `begin` made. */
   end(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface SharedStoreKind {
 let stores = 0;
 
 /** SQLite files in one folder. */
-export function sqliteStores(options: Omit<Extract<StoreSpec, { kind: "sqlite" }>, "kind" | "path"> = {}): SharedStoreKind {
+export function sqliteStores(options: Omit<SqliteSpec, "kind" | "path"> = {}): SharedStoreKind<SqliteSpec> {
   let folder = "";
   return {
     name: `sqlite, durability ${options.durability ?? "full"}`,

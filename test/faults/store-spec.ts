@@ -4,9 +4,12 @@ import type { Backend } from "../../src/backend/contract.ts";
 import { openRedis } from "../../src/backend/redis/index.ts";
 import { openSqlite, type SqliteOptions } from "../../src/backend/sqlite/index.ts";
 
+/** A SQLite file. */
+export type SqliteSpec = { readonly kind: "sqlite" } & Omit<SqliteOptions, "clock" | "random" | "onError">;
+
 /** A store that any process of this host can open. */
 export type StoreSpec =
-  | ({ readonly kind: "sqlite" } & Omit<SqliteOptions, "clock" | "random" | "onError">)
+  | SqliteSpec
   | { readonly kind: "redis"; readonly url: string; readonly namespace: string; readonly sweepIntervalMs?: number };
 
 /** Opens the store. @param onError hears of errors in the background */

@@ -1,6 +1,6 @@
 /** The contract over one SQLite file: each method checks what it was asked and hands it to the step that does it. */
 
-import { closedError } from "../../core/errors.ts";
+import { closedError, isQueueFSError, type QueueFSError } from "../../core/errors.ts";
 import type * as shapes from "../../core/message.ts";
 import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
@@ -21,14 +21,16 @@ import { findRow, readMark, readMessages, readNextDue, readPeek, readReached, re
 import { findGoneSessions, recoverStep } from "./recovery.ts";
 import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts";
 import { Space } from "./space.ts";
-import { isBusy, translate } from "./sqlite-error.ts";
+import { isBusy, isCorrupt, translate } from "./sqlite-error.ts";
 import type { Step, StoreContext } from "./step.ts";
 import { tidyStep } from "./tidy.ts";
 import { WakeUp } from "./wake-up.ts";
-import { Writer } from "./writer.ts";
+import { ITEM_BYTES, Writer } from "./writer.ts";
 
 /** How often a read that met a busy file is tried before it fails. */
 const READ_ATTEMPTS = 200;
+/** How long opening waits for the write lock before it leaves recovery to the sweep, in milliseconds. */
+const OPEN_PATIENCE_MS = 200;
 
 /** One open SQLite store. */
 export class SqliteBackend implements Backend {
@@ -94,7 +96,9 @@ export class SqliteBackend implements Backend {
       try {
         return read(this.#context);
       } catch (error) {
-        if (!isBusy(error) || attempt === READ_ATTEMPTS) throw translate(error, this.#settings.path);
+        const translated = translate(error, this.#settings.path);
+        if (isCorrupt(error)) this.#writer.fail(translated as QueueFSError);
+        if (!isBusy(error) || attempt === READ_ATTEMPTS) throw translated;
         await new Promise<void>((resolve) => setTimeout(resolve, 1 + this.#context.random.fraction() * 10));
       }
     }
@@ -137,7 +141,7 @@ export class SqliteBackend implements Backend {
       const copies = copyMessages(messages);
       const bytes = payloadBytes(copies);
       this.#space.admit(bytes);
-      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), bytes);
+      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), bytes + copies.length * ITEM_BYTES);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -154,14 +158,18 @@ export class SqliteBackend implements Backend {
     try {
       checkBatch("ack", items);
       let bytes = 0;
+      let forwarded = 0;
       const copies = items.map((item) => {
         if (item.forward === undefined) return item;
         const forward = item.forward.map((one) => ({ queue: one.queue, messages: copyMessages(checkMessages(one.messages, this.#settings.maxMessageBytes)) }));
-        for (const one of forward) bytes += payloadBytes(one.messages);
+        for (const one of forward) {
+          bytes += payloadBytes(one.messages);
+          forwarded += one.messages.length;
+        }
         return { receipt: item.receipt, forward };
       });
       if (bytes > 0) this.#space.admit(bytes);
-      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), bytes);
+      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), bytes + (items.length + forwarded) * ITEM_BYTES);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -206,7 +214,7 @@ export class SqliteBackend implements Backend {
         const row = step.queue(queue);
         return copies.map((item) => one(step, row, item));
       };
-    });
+    }, Array.isArray(items) ? items.length * ITEM_BYTES : 0);
   }
 
   nextDue(queue: QueueName): Promise<number | undefined> {
@@ -245,10 +253,26 @@ export class SqliteBackend implements Backend {
     return this.#snapshot((context) => readStatistics(context, queue));
   }
 
-  async recover(): Promise<shapes.Recovered> {
+  recover(): Promise<shapes.Recovered> {
+    return this.#recover(this.#settings.busyTimeoutMs);
+  }
+
+  async #recover(patienceMs: number): Promise<shapes.Recovered> {
     // Asking the system about processes is no work for a transaction; session numbers are never used again, so the answer keeps.
     const gone = await this.#read(findGoneSessions);
-    return this.#writer.run((step) => recoverStep(step, gone));
+    return this.#writer.run((step) => recoverStep(step, gone), 0, patienceMs);
+  }
+
+  /**
+   * Recovery at open. A file that cannot be written now, or never, can be read all the same: then the sweep recovers later, or whoever may
+   * write does.
+   */
+  async recoverAtOpen(): Promise<void> {
+    try {
+      await this.#recover(Math.min(this.#settings.busyTimeoutMs, OPEN_PATIENCE_MS));
+    } catch (error) {
+      if (!isQueueFSError(error, "store-busy") && !isQueueFSError(error, "store-read-only") && !isQueueFSError(error, "store-full")) throw error;
+    }
   }
 
   deadLetters(queue: QueueName, options?: shapes.PageOptions): Promise<shapes.Page<shapes.DeadLetter>> {
@@ -271,8 +295,10 @@ export class SqliteBackend implements Backend {
 
   async #close(): Promise<void> {
     this.#wakeUp.close();
+    // First, so that a sweep which is refused from now on tells nobody.
+    const swept = this.#stopSweep();
     await this.#writer.close();
-    await this.#stopSweep();
+    await swept;
     this.#space.close();
     this.#database.close();
   }

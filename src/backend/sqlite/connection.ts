@@ -26,8 +26,13 @@ const OLDEST_LIBRARY = [3, 51, 3] as const;
 /** One open database file. */
 export type Database = Driver.Database;
 
-/** Opens the file, makes or checks its schema. @throws QueueFSError `dependency-missing`, `store-unsuitable`, `store-corrupt`, `store-unreachable`, … */
-export async function openDatabase(settings: SqliteSettings): Promise<Database> {
+/**
+ * Opens the file, makes or checks its schema, and lets `begin` do what else belongs to opening. All of it is tried again while other
+ * processes are in the way.
+ *
+ * @throws QueueFSError `dependency-missing`, `store-unsuitable`, `store-corrupt`, `store-unreachable`, …
+ */
+export async function openDatabase<Result>(settings: SqliteSettings, begin: (database: Database) => Result): Promise<Result> {
   const { path, clock } = settings;
   const Constructor = await loadDriver();
   if (path !== ":memory:" && !existsSync(dirname(resolve(path)))) {
@@ -40,7 +45,7 @@ export async function openDatabase(settings: SqliteSettings): Promise<Database> 
       // A busy handler inside SQLite would block the event loop: one millisecond only, the rest is waited for outside.
       database = new Constructor(path, { timeout: 1 });
       prepareFile(database, settings);
-      return database;
+      return begin(database);
     } catch (error) {
       database?.close();
       if (!isBusy(error) || clock.monotonicMs() >= deadlineMs) throw translate(error, path);

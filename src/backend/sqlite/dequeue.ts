@@ -39,7 +39,10 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
   let bytes = 0;
   while (deliveries.length < request.limit && queue.pending > queue.delayed) {
     const candidates = findCandidates(step, queue, request.limit - deliveries.length);
-    if (candidates.length === 0) break;
+    if (candidates.length === 0) {
+      if (deliveries.length > 0) break;
+      throw new QueueFSError("store-corrupt", `queue "${queue.name}" counts ${queue.pending - queue.delayed} messages that are not in the file; run queuefs doctor, restore a backup`);
+    }
     for (const candidate of candidates) {
       const size = candidate.data instanceof Uint8Array ? candidate.data.byteLength : 0;
       if (deliveries.length > 0 && bytes + size > ANSWER_BYTES) return remember(step, queue, request, requestArguments, deliveries);

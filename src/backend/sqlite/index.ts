@@ -30,22 +30,23 @@ export async function openSqlite(options: SqliteOptions): Promise<Backend> {
     bootId: options.bootId ?? readBootId(),
     onError: options.onError ?? ((error) => process.emitWarning(error instanceof Error ? error : String(error))),
   };
-  const database = await openDatabase(settings);
-  try {
+  const backend = await openDatabase(settings, (database) => {
     const sql = prepareStatements(database);
     adoptBoot(database, sql, settings);
     const [storeId] = sql.setting.get("store") as [string];
-    const network = networkFileSystem(settings.path);
-    if (network !== undefined) {
-      settings.onError(new QueueFSError("store-unsuitable", `${settings.path} lies on ${network}, where SQLite's log cannot be shared safely between hosts; use a local disk, or Redis`));
-    }
-    const { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } = settings;
+    const { clock, random, path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } = settings;
     const reopening = { module: import.meta.url, exportName: "openSqlite", options: { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } };
-    const backend = new SqliteBackend(database, { sql, clock: settings.clock, random: settings.random, storeId, rememberMs }, settings, reopening);
-    await backend.recover();
+    return new SqliteBackend(database, { sql, clock, random, storeId, rememberMs }, settings, reopening);
+  });
+  const network = networkFileSystem(settings.path);
+  if (network !== undefined) {
+    settings.onError(new QueueFSError("store-unsuitable", `${settings.path} lies on ${network}, where SQLite's log cannot be shared safely between hosts; use a local disk, or Redis`));
+  }
+  try {
+    await backend.recoverAtOpen();
     return backend;
   } catch (error) {
-    database.close();
+    await backend.close();
     throw error;
   }
 }

@@ -17,9 +17,16 @@ const MAX_CALLS = 1_000;
 /** Payload bytes of one transaction at most, unless a single call has more. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
+/** What an item of a call counts beside its payload, in bytes: some 30,000 items take as long as that many bytes. */
+export const ITEM_BYTES = 256;
+
 interface Call {
   readonly operation: (step: Step) => unknown;
   readonly bytes: number;
+  /** How long it waits for the write lock, in milliseconds. */
+  readonly patienceMs: number;
+  /** When it first found the lock taken, by the monotonic clock in milliseconds. */
+  busySinceMs: number | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -43,7 +50,6 @@ export class Writer {
   readonly #rollback;
   #waiting: Call[] = [];
   #scheduled = false;
-  #busySinceMs: number | undefined;
   #busyAttempts = 0;
   #closed = false;
   #failure: QueueFSError | undefined;
@@ -64,16 +70,17 @@ export class Writer {
    * Runs `operation` in the next transaction and resolves with its result after the commit. What it throws as a QueueFSError before its
    * first write rejects this call alone.
    *
-   * @param bytes payload of the call, to bound the transaction
+   * @param bytes payload and {@link ITEM_BYTES} of the call, to bound the transaction
+   * @param patienceMs how long it waits while others hold the write lock, in milliseconds; the store's option unless given
    */
-  run<Result>(operation: (step: Step) => Result, bytes = 0): Promise<Result> {
+  run<Result>(operation: (step: Step) => Result, bytes = 0, patienceMs = this.#settings.busyTimeoutMs): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       const refusal = this.#closed ? closedError(`store ${this.#settings.path}`) : this.#failure;
       if (refusal !== undefined) {
         reject(refusal);
         return;
       }
-      this.#waiting.push({ operation, bytes, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({ operation, bytes, patienceMs, busySinceMs: undefined, resolve: resolve as (value: unknown) => void, reject });
       // After the microtasks of this turn: all callers that one answer woke have made their next call by then.
       if (this.#scheduled) return;
       this.#scheduled = true;
@@ -87,6 +94,11 @@ export class Writer {
     return this.#failure;
   }
 
+  /** Says that the file was found damaged: from now on every call is refused with this error, since no answer could be trusted. */
+  fail(failure: QueueFSError): void {
+    this.#failure ??= failure;
+  }
+
   /** Refuses new calls, and resolves when those in the air have their answers. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -97,7 +109,6 @@ export class Writer {
     const calls = this.#take();
     try {
       this.#transaction(calls);
-      this.#busySinceMs = undefined;
       this.#busyAttempts = 0;
     } catch (error) {
       if (isBusy(error)) {
@@ -112,8 +123,7 @@ export class Writer {
       setImmediate(() => this.#flush());
       return;
     }
-    this.#scheduled = false;
-    for (const resolve of this.#whenIdle.splice(0)) resolve();
+    this.#becomeIdle();
   }
 
   #take(): Call[] {
@@ -173,7 +183,7 @@ export class Writer {
 
   /** After a failed transaction: each call by itself, so that only the one at fault fails. */
   #separately(calls: readonly Call[], error: unknown): void {
-    if (isCorrupt(error)) this.#failure = translate(error, this.#settings.path) as QueueFSError;
+    if (isCorrupt(error)) this.fail(translate(error, this.#settings.path) as QueueFSError);
     const unknown = isQueueFSError(error, "outcome-unknown") || this.#failure !== undefined;
     for (const call of calls) {
       if (unknown || (calls.length === 1 && !isFull(error))) call.reject(this.#translated(error));
@@ -202,20 +212,28 @@ export class Writer {
     return translate(error, this.#settings.path);
   }
 
+  /** Each call waits its own time; those whose time is over are rejected, the others try again together. */
   #retryLater(error: unknown): void {
     const nowMs = this.#context.clock.monotonicMs();
-    this.#busySinceMs ??= nowMs;
-    this.#busyAttempts += 1;
-    if (nowMs - this.#busySinceMs >= this.#settings.busyTimeoutMs) {
-      const calls = this.#waiting;
-      this.#waiting = [];
-      this.#scheduled = false;
-      this.#busySinceMs = undefined;
+    const impatient: Call[] = [];
+    this.#waiting = this.#waiting.filter((call) => {
+      call.busySinceMs ??= nowMs;
+      if (nowMs - call.busySinceMs < call.patienceMs) return true;
+      impatient.push(call);
+      return false;
+    });
+    for (const call of impatient) call.reject(this.#translated(error));
+    if (this.#waiting.length === 0) {
       this.#busyAttempts = 0;
-      for (const call of calls) call.reject(this.#translated(error));
-      for (const resolve of this.#whenIdle.splice(0)) resolve();
+      this.#becomeIdle();
       return;
     }
+    this.#busyAttempts += 1;
     setTimeout(() => this.#flush(), backoffMs({ firstMs: 1, maximumMs: 8 }, this.#busyAttempts, this.#context.random));
+  }
+
+  #becomeIdle(): void {
+    this.#scheduled = false;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 }
