@@ -5,6 +5,7 @@ import { DEFAULT_MAX_MESSAGE_BYTES } from "../../core/limits.ts";
 import { section } from "./case.ts";
 import { ack, bytes, content, counts, everyMessage, JOBS, make, put, refused, take } from "./steps.ts";
 
+/** The cases of the section "bounds". */
 export const boundCases = section("bounds", [
   {
     name: "a message may have 64 MiB unless told otherwise, and one byte more is too large",

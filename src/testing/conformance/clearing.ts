@@ -22,6 +22,7 @@ import {
   whileLooking,
 } from "./steps.ts";
 
+/** The cases of the section "clearing". */
 export const clearingCases = section("clearing", [
   {
     name: "clear removes pending and processing together and answers how many of each",

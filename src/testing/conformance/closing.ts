@@ -38,6 +38,7 @@ function everyCall(backend: Backend): Record<string, () => Promise<unknown>> {
   };
 }
 
+/** The cases of the section "opening and closing". */
 export const closingCases = section("opening and closing", [
   {
     name: "a store describes itself, the same to every client",

@@ -23,6 +23,7 @@ import {
   withId,
 } from "./steps.ts";
 
+/** The cases of the section "dead letters". */
 export const deadLetterCases = section("dead letters", [
   {
     name: "a message that is given up moves at once, whatever its count, with reason, count, bytes and times",

@@ -23,6 +23,7 @@ import {
   takeTexts,
 } from "./steps.ts";
 
+/** The cases of the section "deliveries". */
 export const deliveryCases = section("deliveries", [
   {
     name: "a dequeue moves a message from pending to processing, with receipt, lease and count",

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { section } from "./case.ts";
 import { bytes, empty, JOBS, make, put, recoverAll, take } from "./steps.ts";
 
+/** The cases of the section "next due". */
 export const dueCases = section("next due", [
   {
     name: "an empty queue has nothing due, one with a message available has it now",

@@ -19,6 +19,7 @@ import {
   withId,
 } from "./steps.ts";
 
+/** The cases of the section "durability". */
 export const durabilityCases = section("durability", [
   {
     name: "queues, settings, messages, deliveries, delays, dead letters and statistics are the same after all clients were closed",

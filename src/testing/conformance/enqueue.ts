@@ -5,6 +5,7 @@ import { MAX_BATCH_ITEMS } from "../../core/limits.ts";
 import { section } from "./case.ts";
 import { ack, bytes, content, counts, empty, everyMessage, JOBS, make, name, put, refused, sameBytes, take, takeTexts } from "./steps.ts";
 
+/** The cases of the section "enqueue". */
 export const enqueueCases = section("enqueue", [
   {
     name: "first in, first out, whether enqueued in one call or many",

@@ -24,6 +24,7 @@ import {
 const NEXT = name("next");
 const LAST = name("last/of all");
 
+/** The cases of the section "forwarding". */
 export const forwardingCases = section("forwarding", [
   {
     name: "an ack removes the message and stores what it forwards, in several queues, in order",

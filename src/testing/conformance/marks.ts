@@ -10,6 +10,7 @@ async function reached(backend: Backend, mark: Mark): Promise<boolean> {
   return (await backend.reached(mark)).reached;
 }
 
+/** The cases of the section "marks". */
 export const markCases = section("marks", [
   {
     name: "a mark of an empty queue is reached at once, and a later message does not hold it up",

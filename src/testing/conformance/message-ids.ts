@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { section } from "./case.ts";
 import { ack, bytes, content, counts, empty, everyMessage, id, JOBS, make, name, take, takeTexts, withId } from "./steps.ts";
 
+/** The cases of the section "message ids". */
 export const messageIdCases = section("message ids", [
   {
     name: "the same id with the same bytes stores nothing and gets the first answer, by whatever client",

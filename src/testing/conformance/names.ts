@@ -92,6 +92,7 @@ export const NEIGHBOURS: readonly string[] = [
   "a~b",
 ];
 
+/** The cases of the section "names". */
 export const nameCases = section("names", [
   {
     name: "neighbouring names are different queues, listed in byte order and untouched by what happens to others",

@@ -41,6 +41,7 @@ export function pseudoRandomBytes(length: number): Uint8Array {
   return new Uint8Array(words.buffer, 0, length);
 }
 
+/** The cases of the section "payloads". */
 export const payloadCases = section("payloads", [
   {
     name: "awkward bytes are the same on every path: peek, messages, dequeue, its repeat, dead letters, redrive, forward",

@@ -28,6 +28,7 @@ async function listed(backend: Backend, under: QueueName | "" = "", limit = 1000
   return everyListed((after) => backend.listQueues(after === undefined ? { under, limit } : { under, limit, after }));
 }
 
+/** The cases of the section "queues". */
 export const queueCases = section("queues", [
   {
     name: "a queue is made once; making it again answers exists and changes nothing",

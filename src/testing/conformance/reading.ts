@@ -6,6 +6,7 @@ import { DEFAULT_PAGE_ITEMS } from "../../core/limits.ts";
 import { section } from "./case.ts";
 import { ack, bytes, content, counts, everyMessage, fingerprint, JOBS, make, put, refused, take, takeTexts, withId } from "./steps.ts";
 
+/** The cases of the section "reading". */
 export const readingCases = section("reading", [
   {
     name: "peek shows the head, with id, bytes, time and count, and takes nothing",

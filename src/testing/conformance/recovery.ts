@@ -19,6 +19,7 @@ import {
   takeTexts,
 } from "./steps.ts";
 
+/** The cases of the section "recovery". */
 export const recoveryCases = section("recovery", [
   {
     name: "with nothing to recover, a step does nothing and says so",

@@ -25,6 +25,7 @@ function same(actual: readonly DeliveredMessage[], expected: readonly DeliveredM
   assert.deepEqual(actual.map(comparable), expected.map(comparable));
 }
 
+/** The cases of the section "request ids". */
 export const requestCases = section("request ids", [
   {
     name: "the same request id gets the same deliveries again, with the same receipts and bytes, from any client",

@@ -25,6 +25,7 @@ import {
   withId,
 } from "./steps.ts";
 
+/** The cases of the section "settling". */
 export const settlingCases = section("settling", [
   {
     name: "an ack removes the message for good, and a second one is stale",

@@ -5,6 +5,7 @@ import { DEFAULT_MAX_DELIVERIES } from "../../core/limits.ts";
 import { section } from "./case.ts";
 import { ack, bytes, JOBS, make, name, put, recoverAll, take, withId } from "./steps.ts";
 
+/** The cases of the section "statistics". */
 export const statisticsCases = section("statistics", [
   {
     name: "each count counts exactly its own",

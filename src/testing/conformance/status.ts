@@ -6,6 +6,7 @@ import { isComplete } from "../../core/message.ts";
 import { section } from "./case.ts";
 import { ack, ackOutcome, bytes, counts, everyMessage, JOBS, make, name, put, refused, take, turn, whileLooking } from "./steps.ts";
 
+/** The cases of the section "status". */
 export const statusCases = section("status", [
   {
     name: "every step shows in the status of every client at once",

@@ -5,6 +5,7 @@ import { isQueueFSError } from "../../core/errors.ts";
 import { section } from "./case.ts";
 import { ackOutcome, bytes, content, counts, everyMessage, JOBS, make, name, put, take, takeTexts, withId } from "./steps.ts";
 
+/** The cases of the section "calls at once". */
 export const togetherCases = section("calls at once", [
   {
     name: "of calls made in one turn, those refused do not hinder the others",

@@ -26,6 +26,7 @@ async function wakes(
   await eventually(context, `the listener is called after ${what}`, () => watched.calls() > before);
 }
 
+/** The cases of the section "waking". */
 export const wakingCases = section("waking", [
   {
     name: "a listener is called after every kind of change, whether its own client made it or another",
