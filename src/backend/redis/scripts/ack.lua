@@ -4,18 +4,18 @@ Body    per item: holding, that is place (6 bytes) and token (6)
 Answer  0, per item 1 removed or 0 stale
 Atomic because the check of the token and the removal are one step. Removal comes first: it is allowed when the memory is full.
 ]]
--- Removes messages by their holdings, all of which are in leases and different.
+-- Removes messages by their holdings, which are different, and in leases unless there is only one. Answers whether they were.
 local function removeHeld(queue, holdings, n)
   local BODIES, STATES, LEASES, HELD, ACKED = 3, 4, 8, 9, 34
   local base, places = queue.base, {}
   for index = 1, n do places[index] = sub(holdings[index], 1, 6) end
   -- Few messages have a state: those with a chosen id, and those that came back before.
   local states = call("HLEN", KEYS[base + STATES]) > 0 and call("HMGET", KEYS[base + STATES], unpack(places, 1, n))
-  check(queue, HELD, BODIES)
-  call("ZREM", KEYS[base + LEASES], unpack(holdings, 1, n))
+  -- With this they are removed; where somebody spoilt the next two keys, only rubbish stays behind.
+  if call("ZREM", KEYS[base + LEASES], unpack(holdings, 1, n)) == 0 then return false end
   changed, queue.changed = true, true
-  call("ZREM", KEYS[base + HELD], unpack(holdings, 1, n))
-  call("HDEL", KEYS[base + BODIES], unpack(places, 1, n))
+  redis.pcall("ZREM", KEYS[base + HELD], unpack(holdings, 1, n))
+  redis.pcall("HDEL", KEYS[base + BODIES], unpack(places, 1, n))
   if states then
     call("HDEL", KEYS[base + STATES], unpack(places, 1, n))
     for index = 1, n do
@@ -27,9 +27,11 @@ local function removeHeld(queue, holdings, n)
     end
   end
   set(queue, ACKED, field(queue, ACKED) + n)
+  return true
 end
 
 local function ackHoldings(queue, holdings, n)
+  if n == 1 then return removeHeld(queue, holdings, 1) and "\1" or "\0" end
   local scores = call("ZMSCORE", KEYS[queue.base + 8], unpack(holdings, 1, n))
   local good, m, seen, outcomes = holdings, 0, {}, nil
   for index = 1, n do

@@ -14,7 +14,7 @@ local function harvestWithCare(queue, wanted, places, entries, states)
   local PENDING, BODIES, STATES, RETURNED = 2, 3, 4, 5
   local memory, base = useMemory(), queue.base
   local n, bytes = #places, 0
-  check(queue, 10, 11, 12, 13)
+  check(queue, STATES, 10, 11, 12, 13)
   for index = 1, n do bytes = bytes + #entries[index] end
 
   -- A record that is none of ours goes to the dead letters under a place of its own.
@@ -72,11 +72,11 @@ local function harvestWithCare(queue, wanted, places, entries, states)
 end
 
 -- The head of the list, several at a time. Stops at a record that needs care, whose entry it gives back to the list.
-local function harvest(queue, wanted, available)
-  local HANDED_OUT_BYTES, HANDED_OUT, PENDING, RETURNED, LARGEST = 8388608, 2000, 2, 5, 58
+local function harvest(queue, wanted, hasReturned)
+  local HANDED_OUT_BYTES, HANDED_OUT, PENDING, LARGEST = 8388608, 2000, 2, 58
   local places, entries, states, bytes = {}, {}, {}, 0
   if wanted > HANDED_OUT then wanted = HANDED_OUT end
-  if call("ZCARD", KEYS[queue.base + RETURNED]) > 0 then
+  if hasReturned then
     harvestWithCare(queue, wanted, places, entries, states)
     return places, entries, states
   end
@@ -131,14 +131,15 @@ local function hold(queue, n, places, entries, states, leases, held)
     end
   end
   spread("HSET", KEYS[base + BODIES], bodies, b, 2)
-  if c > 0 then spread("HSET", KEYS[base + STATES], changes, c, 2) end
   spread("ZADD", KEYS[base + LEASES], leases, n * 2, 2)
-  spread("ZADD", KEYS[base + HELD], held, n * 2, 2)
+  -- Where somebody spoilt these two, the messages are in processing all the same, and their leases bring them back.
+  pcall(spread, "ZADD", KEYS[base + HELD], held, n * 2, 2)
+  if c > 0 then pcall(spread, "HSET", KEYS[base + STATES], changes, c, 2) end
   set(queue, DELIVERED, field(queue, DELIVERED) + n)
 end
 
 transitions[3] = function(queue, position, stop)
-  local PENDING, BODIES, STATES, RETURNED, LEASES, HELD, MEMORY, FORGET, DUE_AT_ONCE = 2, 3, 4, 5, 8, 9, 12, 13, 1000
+  local PENDING, BODIES, RETURNED, LEASES, MEMORY, FORGET, DUE_AT_ONCE = 2, 3, 5, 8, 12, 13, 1000
   readClock()
   local wake = wakeOf(queue)
   if wake > 0 and wake <= now then
@@ -164,11 +165,14 @@ transitions[3] = function(queue, position, stop)
     end
   end
 
-  local available = call("LLEN", KEYS[queue.base + PENDING]) + call("ZCARD", KEYS[queue.base + RETURNED])
+  local returned = call("ZCARD", KEYS[queue.base + RETURNED])
+  local available = call("LLEN", KEYS[queue.base + PENDING]) + returned
   local places, entries, states, total = {}, {}, {}, 0
   if available > 0 then
-    check(queue, BODIES, STATES, LEASES, HELD)
-    places, entries, states = harvest(queue, wanted, available)
+    -- What is handed out must arrive in these two: seen before anything is taken.
+    call("HLEN", KEYS[queue.base + BODIES])
+    call("ZCARD", KEYS[queue.base + LEASES])
+    places, entries, states = harvest(queue, wanted, returned > 0)
     total = #places
   end
   local pieces, kept, p, k, first = { "\0" }, { "\0" }, 1, 1, 1
