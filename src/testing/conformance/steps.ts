@@ -4,15 +4,13 @@ import assert from "node:assert/strict";
 import type { Backend } from "../../backend/contract.ts";
 import { type ErrorCode, isQueueFSError } from "../../core/errors.ts";
 import type { DeadLetter, DeliveredMessage, DequeueOptions, ListedMessage, NewMessage, Page } from "../../core/message.ts";
-import { type MessageId, parseChosenMessageId, parseQueueName, parseReceipt, type QueueName, type Receipt } from "../../core/names.ts";
+import { type MessageId, parseChosenMessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
 import type { ConformanceContext } from "./case.ts";
 
 /** A queue name for a case. */
 export const name: (text: string) => QueueName = parseQueueName;
 /** A message id for a case. */
 export const id: (text: string) => MessageId = parseChosenMessageId;
-/** A receipt for a case. */
-export const receipt: (text: string) => Receipt = parseReceipt;
 
 /** The queue that most cases use. */
 export const JOBS: QueueName = name("jobs");
