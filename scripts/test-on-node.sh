@@ -25,7 +25,7 @@ case "$found" in
 esac
 
 cd "$root"
-tar -c --exclude=./.git --exclude=./dist --exclude=./coverage --exclude='./.build-*' --exclude=./test-results . | tar -x -C "$copy"
+tar -c --exclude=./.git --exclude=./dist --exclude=./coverage --exclude='./.build-*' --exclude=./test-results --exclude=./bench/peers/node_modules . | tar -x -C "$copy"
 cd "$copy"
 sqlite=12
 if [ "${found%%.*}" -ge 22 ]; then sqlite=13; fi
