@@ -25,7 +25,7 @@ import { isBusy, isCorrupt, translate } from "./sqlite-error.ts";
 import type { Step, StoreContext } from "./step.ts";
 import { tidyStep } from "./tidy.ts";
 import { WakeUp } from "./wake-up.ts";
-import { ITEM_BYTES, Writer } from "./writer.ts";
+import { type CallTraits, ITEM_BYTES, Writer } from "./writer.ts";
 
 /** How often a read that met a busy file is tried before it fails. */
 const READ_ATTEMPTS = 200;
@@ -52,7 +52,7 @@ export class SqliteBackend implements Backend {
     this.#context = context;
     this.#settings = settings;
     this.reopening = reopening;
-    this.description = { kind: "sqlite", location: settings.path, durable: settings.path !== ":memory:", sharedBy: "host", maxMessageBytes: settings.maxMessageBytes };
+    this.description = { kind: "sqlite", location: settings.path, durable: true, sharedBy: "host", maxMessageBytes: settings.maxMessageBytes };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
     this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
     this.#writer = new Writer(database, context, settings, {
@@ -63,9 +63,16 @@ export class SqliteBackend implements Backend {
   }
 
   async #sweep(): Promise<boolean> {
-    const { more } = await this.recover();
-    const untidy = await this.#writer.run(tidyStep);
-    return this.#space.shrink() || more || untidy;
+    try {
+      const { more } = await this.recover();
+      const untidy = await this.#writer.run(tidyStep);
+      return this.#space.shrink() || more || untidy;
+    } catch (error) {
+      const translated = translate(error, this.#settings.path);
+      // Whoever may write will sweep.
+      if (isQueueFSError(translated, "store-read-only")) return false;
+      throw translated;
+    }
   }
 
   // Written in the transaction of a delivery that it holds; looked up once per transaction, since an earlier one may have been undone.
@@ -80,18 +87,18 @@ export class SqliteBackend implements Backend {
     return step.session;
   }
 
-  #write<Result>(check: () => (step: Step) => Result, bytes = 0): Promise<Result> {
+  #write<Result>(check: () => (step: Step) => Result, traits?: CallTraits): Promise<Result> {
     try {
-      return this.#writer.run(check(), bytes);
+      return this.#writer.run(check(), traits);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  async #read<Result>(read: (context: StoreContext) => Result): Promise<Result> {
+  async #read<Result>(read: (context: StoreContext) => Result, options?: { readonly evenDamaged: true }): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#closing !== undefined) throw closedError(`store ${this.#settings.path}`);
-      if (this.#writer.failure !== undefined) throw this.#writer.failure;
+      if (this.#writer.failure !== undefined && options === undefined) throw this.#writer.failure;
       if (this.#turns.isTurnDue()) await nextTurn();
       try {
         return read(this.#context);
@@ -141,7 +148,7 @@ export class SqliteBackend implements Backend {
       const copies = copyMessages(messages);
       const bytes = payloadBytes(copies);
       this.#space.admit(bytes);
-      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), bytes + copies.length * ITEM_BYTES);
+      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), { bytes: bytes + copies.length * ITEM_BYTES, grows: true });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -168,8 +175,8 @@ export class SqliteBackend implements Backend {
         }
         return { receipt: item.receipt, forward };
       });
-      if (bytes > 0) this.#space.admit(bytes);
-      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), bytes + (items.length + forwarded) * ITEM_BYTES);
+      if (forwarded > 0) this.#space.admit(bytes);
+      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), { bytes: bytes + (items.length + forwarded) * ITEM_BYTES, grows: forwarded > 0 });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -214,7 +221,7 @@ export class SqliteBackend implements Backend {
         const row = step.queue(queue);
         return copies.map((item) => one(step, row, item));
       };
-    }, Array.isArray(items) ? items.length * ITEM_BYTES : 0);
+    }, { bytes: Array.isArray(items) ? items.length * ITEM_BYTES : 0 });
   }
 
   nextDue(queue: QueueName): Promise<number | undefined> {
@@ -260,7 +267,7 @@ export class SqliteBackend implements Backend {
   async #recover(patienceMs: number): Promise<shapes.Recovered> {
     // Asking the system about processes is no work for a transaction; session numbers are never used again, so the answer keeps.
     const gone = await this.#read(findGoneSessions);
-    return this.#writer.run((step) => recoverStep(step, gone), 0, patienceMs);
+    return this.#writer.run((step) => recoverStep(step, gone), { patienceMs });
   }
 
   /**
@@ -285,7 +292,7 @@ export class SqliteBackend implements Backend {
   }
 
   inspect(): Promise<shapes.Finding[]> {
-    return this.#read((context) => inspectStore(this.#database, context, this.#settings.path));
+    return this.#read((context) => inspectStore(this.#database, context, this.#settings.path), { evenDamaged: true });
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** Opening a file: the driver, the pragmas, the checks, the schema. */
 
-import { existsSync, realpathSync, statfsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import type Driver from "better-sqlite3";
 import { backoffMs } from "../../core/backoff.ts";
 import { QueueFSError, quote } from "../../core/errors.ts";
@@ -35,7 +35,7 @@ export type Database = Driver.Database;
 export async function openDatabase<Result>(settings: SqliteSettings, begin: (database: Database) => Result): Promise<Result> {
   const { path, clock } = settings;
   const Constructor = await loadDriver();
-  if (path !== ":memory:" && !existsSync(dirname(resolve(path)))) {
+  if (!existsSync(dirname(path))) {
     throw new QueueFSError("store-unreachable", `the folder of ${quote(path)} does not exist; make it first`);
   }
   const deadlineMs = clock.monotonicMs() + Math.max(settings.busyTimeoutMs, 1_000);
@@ -85,7 +85,7 @@ function prepareFile(database: Database, settings: SqliteSettings): void {
   const pageBytes = database.pragma("page_size", { simple: true }) as number;
   if (!isNew && pages * pageBytes <= CHECK_AT_OPEN_BYTES) {
     const found = database.pragma("quick_check(1)", { simple: true });
-    if (found !== "ok") throw new QueueFSError("store-corrupt", `${settings.path}: the database is damaged (${String(found)}); run queuefs doctor, restore a backup`);
+    if (found !== "ok") throw new QueueFSError("store-corrupt", `${settings.path}: the database is damaged (${String(found)}); stop all processes, copy the file and its -wal aside, restore a backup`);
   }
 }
 
@@ -138,9 +138,9 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
 
 /** The name of the network file system that `path` lies on, or `undefined` when it is a local one. */
 export function networkFileSystem(path: string): string | undefined {
-  if (process.platform !== "linux" || path === ":memory:") return undefined;
+  if (process.platform !== "linux") return undefined;
   try {
-    return NETWORK_FILE_SYSTEMS.get(statfsSync(dirname(realpathSync(path))).type);
+    return NETWORK_FILE_SYSTEMS.get(statfsSync(dirname(path)).type);
   } catch {
     // Only a warning hangs on the answer, so not knowing is not a failure.
     return undefined;

@@ -30,7 +30,8 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
   if (requestId !== undefined) {
     const known = step.sql.request.get(queue.life, requestId) as [number, string, Buffer] | undefined;
     if (known !== undefined && known[0] > step.nowMs) {
-      if (known[1] !== requestArguments) throw new QueueFSError("id-conflict", `request id "${requestId}" was used for another dequeue (${known[1]}); choose a new one`);
+      if (known[1] !== requestArguments)
+        throw new QueueFSError("id-conflict", `request id "${requestId}" was used for another dequeue (${known[1]}); choose a new one`);
       return decodeAnswer(known[2]);
     }
   }
@@ -41,10 +42,13 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
     const candidates = findCandidates(step, queue, request.limit - deliveries.length);
     if (candidates.length === 0) {
       if (deliveries.length > 0) break;
-      throw new QueueFSError("store-corrupt", `queue "${queue.name}" counts ${queue.pending - queue.delayed} messages that are not in the file; run queuefs doctor, restore a backup`);
+      throw new QueueFSError(
+        "store-corrupt",
+        `queue "${queue.name}" counts ${queue.pending - queue.delayed} messages that are not in the file; run queuefs doctor, restore a backup`,
+      );
     }
     for (const candidate of candidates) {
-      const size = candidate.data instanceof Uint8Array ? candidate.data.byteLength : 0;
+      const size = sizeOf(candidate.data);
       if (deliveries.length > 0 && bytes + size > ANSWER_BYTES) return remember(step, queue, request, requestArguments, deliveries);
       bytes += size;
       const delivery = handOut(step, queue, candidate, request, session);
@@ -54,10 +58,20 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
   return remember(step, queue, request, requestArguments, deliveries);
 }
 
-function remember(step: Step, queue: QueueRow, request: DequeueRequest, requestArguments: string, deliveries: DeliveredMessage[]): DeliveredMessage[] {
+function remember(
+  step: Step,
+  queue: QueueRow,
+  request: DequeueRequest,
+  requestArguments: string,
+  deliveries: DeliveredMessage[],
+): DeliveredMessage[] {
   if (request.requestId !== undefined && deliveries.length > 0) {
     step.sql.rememberRequest.run(
-      queue.life, request.requestId, Math.ceil(step.nowMs + step.context.rememberMs), requestArguments, encodeAnswer(deliveries),
+      queue.life,
+      request.requestId,
+      Math.ceil(step.nowMs + step.context.rememberMs),
+      requestArguments,
+      encodeAnswer(deliveries),
     );
   }
   return deliveries;
@@ -65,38 +79,76 @@ function remember(step: Step, queue: QueueRow, request: DequeueRequest, requestA
 
 /** The oldest available ones, in queue order. Ready ones are few and mostly older than the head, but a delay that is over may lie behind it. */
 function findCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
-  const candidates: Candidate[] = [];
-  if (queue.ready > 0) {
-    for (const [sequence, deliveryCount] of step.sql.readyPlaces.all(queue.slot, queue.slot, limit) as [number, number][]) {
-      const [enqueuedAt, id, data] = (step.sql.messageAt.get(queue.slot, sequence) ?? [undefined, undefined, undefined]) as unknown[];
-      candidates.push({ sequence, untouched: false, deliveryCount, enqueuedAt, id, data });
-    }
-  }
+  const ready = queue.ready > 0 ? readyCandidates(step, queue, limit) : [];
+  const last = ready.at(-1)?.sequence ?? 0;
   const untouched = queue.pending - queue.ready - queue.delayed;
-  const readyOnly = candidates.length >= limit && (candidates.at(-1) as Candidate).sequence <= queue.head;
-  if (untouched === 0 || readyOnly) return candidates;
-  // One at a time from a large batch would read payloads that do not fit; the byte bound of the caller takes care of the rest.
-  for (const [sequence, enqueuedAt, id, data] of step.sql.untouchedMessages.all(queue.slot, queue.head, queue.slot, limit) as [number, unknown, unknown, unknown][]) {
-    candidates.push({ sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, data });
-  }
-  if (queue.ready > 0) candidates.sort((left, right) => left.sequence - right.sequence);
-  return candidates.length > limit ? candidates.slice(0, limit) : candidates;
+  // Where the ready ones were cut, only what is older than the last of them may go along.
+  const isCut = ready.length > 0 && ready.length < queue.ready;
+  if (untouched === 0 || (isCut && last <= queue.head)) return ready;
+  const both = [...ready, ...untouchedCandidates(step, queue, limit).filter(({ sequence }) => !isCut || sequence < last)];
+  if (ready.length > 0) both.sort((left, right) => left.sequence - right.sequence);
+  return both.length > limit ? both.slice(0, limit) : both;
 }
 
-function handOut(step: Step, queue: QueueRow, candidate: Candidate, request: DequeueRequest, session: () => number | null): DeliveredMessage | undefined {
+function readyCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
+  const candidates: Candidate[] = [];
+  let bytes = 0;
+  for (const [sequence, deliveryCount] of step.sql.readyPlaces.all(queue.slot, queue.slot, limit) as [number, number][]) {
+    const [enqueuedAt, id, data] = (step.sql.messageAt.get(queue.slot, sequence) ?? [undefined, undefined, undefined]) as unknown[];
+    candidates.push({ sequence, untouched: false, deliveryCount, enqueuedAt, id, data });
+    bytes += sizeOf(data);
+    if (bytes >= ANSWER_BYTES) break;
+  }
+  return candidates;
+}
+
+// Read one after the other, so that a large batch of large messages is not read whole only to be cut afterwards.
+function untouchedCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
+  const candidates: Candidate[] = [];
+  let bytes = 0;
+  const rows = step.sql.untouchedMessages.iterate(queue.slot, queue.head, queue.slot, limit) as Iterable<
+    [number, unknown, unknown, unknown]
+  >;
+  for (const [sequence, enqueuedAt, id, data] of rows) {
+    candidates.push({ sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, data });
+    bytes += sizeOf(data);
+    if (bytes >= ANSWER_BYTES) break;
+  }
+  return candidates;
+}
+
+function sizeOf(data: unknown): number {
+  return data instanceof Uint8Array ? data.byteLength : 0;
+}
+
+function handOut(
+  step: Step,
+  queue: QueueRow,
+  candidate: Candidate,
+  request: DequeueRequest,
+  session: () => number | null,
+): DeliveredMessage | undefined {
   const { sequence } = candidate;
   queue.pending -= 1;
   if (candidate.untouched) queue.head = sequence;
   else queue.ready -= 1;
   step.touch(queue);
   if (!(candidate.data instanceof Uint8Array) || typeof candidate.enqueuedAt !== "number") {
-    buryMessage(step, queue, sequence, candidate.deliveryCount, typeof candidate.id === "string" ? 1 : 0, "the record of this message is missing or unreadable");
+    buryMessage(
+      step,
+      queue,
+      sequence,
+      candidate.deliveryCount,
+      typeof candidate.id === "string" ? 1 : 0,
+      "the record of this message is missing or unreadable",
+    );
     return undefined;
   }
   const token = step.context.random.token();
   const due = Math.ceil(step.nowMs + request.leaseMs);
   const kept = typeof candidate.id === "string" ? candidate.id : null;
-  if (candidate.untouched) step.sql.insertPlace.run(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1);
+  if (candidate.untouched)
+    step.sql.insertPlace.run(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1);
   else step.sql.handOutAgain.run(due, token, session(), queue.slot, sequence);
   queue.processing += 1;
   queue.delivered += 1;

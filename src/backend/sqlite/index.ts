@@ -1,7 +1,9 @@
 /** The SQLite backend, the default: one file, several processes of one host, nothing to set up. */
 
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
 import { systemClock, systemRandom } from "../../core/clock.ts";
-import { QueueFSError } from "../../core/errors.ts";
+import { QueueFSError, quote } from "../../core/errors.ts";
 import { readOptions } from "../../core/options.ts";
 import type { Backend } from "../contract.ts";
 import { SqliteBackend } from "./backend.ts";
@@ -21,10 +23,9 @@ export { SQLITE_OPTIONS, type SqliteOptions } from "./options.ts";
  */
 export async function openSqlite(options: SqliteOptions): Promise<Backend> {
   const values = readOptions("openSqlite", SQLITE_OPTIONS, options);
-  if (values.path === undefined || values.path === "") throw new QueueFSError("invalid-argument", "openSqlite needs the option path, a file name");
   const settings: SqliteSettings = {
     ...values,
-    path: values.path,
+    path: realPath(values.path),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     bootId: options.bootId ?? readBootId(),
@@ -48,6 +49,24 @@ export async function openSqlite(options: SqliteOptions): Promise<Backend> {
   } catch (error) {
     await backend.close();
     throw error;
+  }
+}
+
+/**
+ * The file's own name, from the root: with another name of it the log beside it would be looked for in the wrong place, and a relative one
+ * would change its meaning with the working folder. SQLite would also take `:memory:` and `file:` for something else than a file.
+ *
+ * @throws QueueFSError `invalid-argument`
+ */
+function realPath(path: string | undefined): string {
+  if (path === undefined || path === "" || path.includes("\0")) throw new QueueFSError("invalid-argument", `openSqlite needs the option path, a file name, got ${quote(path)}`);
+  if (path === ":memory:") throw new QueueFSError("invalid-argument", "openSqlite keeps its store in a file; for one in memory use openMemory");
+  const absolute = resolve(path);
+  try {
+    return realpathSync(absolute);
+  } catch {
+    // There is no such file yet, or it cannot be looked at: opening it will say what is wrong.
+    return absolute;
   }
 }
 

@@ -4,22 +4,35 @@ import { statSync } from "node:fs";
 import type { Finding } from "../../core/message.ts";
 import { type Database, networkFileSystem } from "./connection.ts";
 import { findGoneSessions } from "./recovery.ts";
+import { isCorrupt } from "./sqlite-error.ts";
 import { statements } from "./statements.generated.ts";
 import type { StoreContext } from "./step.ts";
 
 /** Size of the log above which something holds back the checkpoint, in bytes. */
 const LOG_ALARM_BYTES = 64 * 1024 * 1024;
+/** What to do about a damaged file. */
+const DAMAGED = "stop all processes, copy the file and its -wal aside, restore a backup";
 
-/** All findings, of one moment. */
+/** All findings, of one moment. A damaged file is itself a finding, and what can still be looked at is. */
 export function inspectStore(database: Database, context: StoreContext, path: string): Finding[] {
-  return database.transaction(() => [
-    checkIntegrity(database),
-    checkVersions(database),
-    ...checkCounters(database),
-    checkOrphans(database),
-    checkSessions(context),
-    ...checkFile(database, path),
-  ])();
+  const checks: readonly (() => Finding | Finding[])[] = [
+    () => checkIntegrity(database),
+    () => checkVersions(database),
+    () => checkCounters(database),
+    () => checkOrphans(database),
+    () => checkSessions(context),
+    () => checkFile(database, path),
+  ];
+  return database.transaction(() =>
+    checks.flatMap((check) => {
+      try {
+        return check();
+      } catch (error) {
+        if (!isCorrupt(error)) throw error;
+        return finding("error", "integrity", `the database file is damaged, so that a check could not end (${String(error)}); ${DAMAGED}`);
+      }
+    }),
+  )();
 }
 
 function finding(severity: Finding["severity"], check: string, message: string): Finding {
@@ -30,7 +43,7 @@ function checkIntegrity(database: Database): Finding {
   const rows = database.prepare("PRAGMA integrity_check(5)").pluck().all();
   return rows.length === 1 && rows[0] === "ok"
     ? finding("ok", "integrity", "the database file is sound")
-    : finding("error", "integrity", `the database file is damaged: ${rows.join("; ")}. Stop all processes, copy the file and its -wal aside, restore a backup`);
+    : finding("error", "integrity", `the database file is damaged: ${rows.join("; ")}; ${DAMAGED}`);
 }
 
 function checkVersions(database: Database): Finding {

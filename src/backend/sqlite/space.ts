@@ -1,7 +1,7 @@
 /** Disk space: refusing work before the disk is full, room for acks when it is, and giving space back after a drain. */
 
 import { existsSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname } from "node:path";
 import type { Clock } from "../../core/clock.ts";
 import { QueueFSError, quote } from "../../core/errors.ts";
 import type { Database } from "./connection.ts";
@@ -27,7 +27,6 @@ export class Space {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #minFreeBytes: number;
-  readonly #inMemory: boolean;
   #validUntilMs = Number.NEGATIVE_INFINITY;
   #validBytes = 0;
   #enough = true;
@@ -39,7 +38,6 @@ export class Space {
     this.#path = path;
     this.#clock = clock;
     this.#minFreeBytes = minFreeBytes;
-    this.#inMemory = path === ":memory:" || path === "";
     this.#keepBallast();
   }
 
@@ -48,7 +46,7 @@ export class Space {
   }
 
   #keepBallast(): void {
-    if (this.#inMemory || existsSync(this.#ballast) || !this.#look()) return;
+    if (existsSync(this.#ballast) || !this.#look()) return;
     try {
       writeFileSync(this.#ballast, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 });
     } catch {
@@ -59,7 +57,7 @@ export class Space {
 
   #look(): boolean {
     try {
-      const { bavail, blocks, bsize } = statfsSync(dirname(resolve(this.#path)));
+      const { bavail, blocks, bsize } = statfsSync(dirname(this.#path));
       this.#freeBytes = bavail * bsize;
       this.#enough = this.#freeBytes >= Math.min(this.#minFreeBytes, (blocks * bsize) / 20);
     } catch {
@@ -71,7 +69,7 @@ export class Space {
 
   /** Refuses to store more when the disk is nearly full. @throws QueueFSError `store-full` */
   admit(bytes: number): void {
-    if (this.#inMemory || this.#minFreeBytes === 0) return;
+    if (this.#minFreeBytes === 0) return;
     this.#validBytes -= bytes;
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#validUntilMs || this.#validBytes < 0 || !this.#enough) {
@@ -84,16 +82,26 @@ export class Space {
     }
   }
 
-  /** Gives up the ballast. Answers whether there was one. */
+  /** Gives up the ballast, and the log as far as the file can take it in without growing. Answers whether there is more room than before. */
   makeRoom(): boolean {
-    if (this.#inMemory || !existsSync(this.#ballast)) return false;
+    const hadBallast = existsSync(this.#ballast);
     rmSync(this.#ballast, { force: true });
-    return true;
+    return this.#emptyLog() || hadBallast;
+  }
+
+  /** Answers whether the log was emptied. */
+  #emptyLog(): boolean {
+    try {
+      const [{ busy }] = this.#database.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
+      return busy === 0;
+    } catch {
+      // The file would have to grow for it, or others are at work: then the log stays as it is. Any other error comes again with the next call.
+      return false;
+    }
   }
 
   /** One step of giving space back, when free pages have stayed free since the last sweep. Answers whether there is more to do. */
   shrink(): boolean {
-    if (this.#inMemory) return false;
     this.#keepBallast();
     const free = this.#pragma("freelist_count");
     const pages = this.#pragma("page_count");
@@ -114,7 +122,7 @@ export class Space {
   #shrinkLog(): boolean {
     const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false });
     // Readers in the way leave it for a later sweep.
-    if (log !== undefined && log.size > LOG_BYTES) this.#database.pragma("wal_checkpoint(TRUNCATE)");
+    if (log !== undefined && log.size > LOG_BYTES) this.#emptyLog();
     return false;
   }
 
@@ -124,6 +132,6 @@ export class Space {
 
   /** Removes the ballast on close; the next process to open makes it again. */
   close(): void {
-    if (!this.#inMemory) rmSync(this.#ballast, { force: true });
+    rmSync(this.#ballast, { force: true });
   }
 }

@@ -54,7 +54,6 @@ export class WakeUp {
 
   #start(): void {
     this.#version = this.#readVersion();
-    if (this.#path === ":memory:") return;
     try {
       this.#watcher = watch(`${this.#path}-wal`, { persistent: false }, () => this.#look(true));
       this.#watcher.on("error", this.#onError);

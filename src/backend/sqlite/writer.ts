@@ -20,11 +20,18 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** What an item of a call counts beside its payload, in bytes: some 30,000 items take as long as that many bytes. */
 export const ITEM_BYTES = 256;
 
-interface Call {
+/** What the writer should know of a call. */
+export interface CallTraits {
+  /** Payload of the call and {@link ITEM_BYTES} for each item, to bound the transaction. Default 0. */
+  readonly bytes?: number;
+  /** Whether it stores messages; such a call gets none of the room that is kept for acks on a full disk. Default false. */
+  readonly grows?: boolean;
+  /** How long it waits while others hold the write lock, in milliseconds. Default: the store's option. */
+  readonly patienceMs?: number;
+}
+
+interface Call extends Required<CallTraits> {
   readonly operation: (step: Step) => unknown;
-  readonly bytes: number;
-  /** How long it waits for the write lock, in milliseconds. */
-  readonly patienceMs: number;
   /** When it first found the lock taken, by the monotonic clock in milliseconds. */
   busySinceMs: number | undefined;
   readonly resolve: (value: unknown) => void;
@@ -35,7 +42,7 @@ interface Call {
 export interface WriterHooks {
   /** Called after each commit with the queues that changed. */
   readonly onCommit: (queues: ReadonlySet<QueueName>) => void;
-  /** Called when the disk was full; answers whether it made room, so that one more try makes sense. */
+  /** Called when the disk was full for an ack or the like; answers whether it made room, so that one more try makes sense. */
   readonly makeRoom: () => boolean;
 }
 
@@ -69,18 +76,16 @@ export class Writer {
   /**
    * Runs `operation` in the next transaction and resolves with its result after the commit. What it throws as a QueueFSError before its
    * first write rejects this call alone.
-   *
-   * @param bytes payload and {@link ITEM_BYTES} of the call, to bound the transaction
-   * @param patienceMs how long it waits while others hold the write lock, in milliseconds; the store's option unless given
    */
-  run<Result>(operation: (step: Step) => Result, bytes = 0, patienceMs = this.#settings.busyTimeoutMs): Promise<Result> {
+  run<Result>(operation: (step: Step) => Result, traits?: CallTraits): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       const refusal = this.#closed ? closedError(`store ${this.#settings.path}`) : this.#failure;
       if (refusal !== undefined) {
         reject(refusal);
         return;
       }
-      this.#waiting.push({ operation, bytes, patienceMs, busySinceMs: undefined, resolve: resolve as (value: unknown) => void, reject });
+      const { bytes = 0, grows = false, patienceMs = this.#settings.busyTimeoutMs } = traits ?? {};
+      this.#waiting.push({ operation, bytes, grows, patienceMs, busySinceMs: undefined, resolve: resolve as (value: unknown) => void, reject });
       // After the microtasks of this turn: all callers that one answer woke have made their next call by then.
       if (this.#scheduled) return;
       this.#scheduled = true;
@@ -201,7 +206,7 @@ export class Writer {
           this.#waiting.push(call);
           return;
         }
-        if (attempt === 1 && isFull(error) && this.#hooks.makeRoom()) continue;
+        if (attempt === 1 && !call.grows && isFull(error) && this.#hooks.makeRoom()) continue;
         call.reject(this.#translated(error));
         return;
       }

@@ -22,7 +22,8 @@ SELECT
 UPDATE place SET due = 0, session = NULL WHERE state = 1
 
 -- name: rebaseDelays
-UPDATE place SET due = ? + max(0, due_at - ?) WHERE state = 3
+-- A wall clock that stands before the enqueue has gone back: then the delay counts from the enqueue, instead of never ending.
+UPDATE place SET due = ? + max(0, due_at - max(?, coalesce((SELECT enqueued_at FROM message WHERE message.key = place.key), 0))) WHERE state = 3
 
 -- name: rebaseChosenIds
 UPDATE chosen_id SET forget_due = ?, sweep_due = CASE WHEN sweep_due IS NULL THEN NULL ELSE ? END
