@@ -4,13 +4,22 @@ import type { Backend } from "../backend/contract.ts";
 import type { Clock, Timer } from "../core/clock.ts";
 import type { QueueName } from "../core/names.ts";
 
-/** Watches one queue for its consumers. */
+/** Looks in vain, one after the other, after which a look waits a little: a store that others keep busy wakes everybody all the time. */
+const FREE_LOOKS = 3;
+/** The longest of those waits, in milliseconds. */
+const LONGEST_GAP_MS = 16;
+
+/** Watches one queue for its consumer. One sleeps at a time. */
 export class Availability {
   readonly #backend: Backend;
   readonly #queue: QueueName;
   readonly #clock: Clock;
   readonly #unsubscribe: () => void;
   #changes = 0;
+  /** Whether the last change was said to be one of this very queue. */
+  #isNamed = false;
+  /** Looks and takes that found nothing, since something was found or it was quiet. */
+  #vain = 0;
   #wake: (() => void) | undefined;
 
   constructor(backend: Backend, queue: QueueName, clock: Clock) {
@@ -20,6 +29,7 @@ export class Availability {
     this.#unsubscribe = backend.subscribe((queues) => {
       if (queues !== undefined && !queues.has(queue)) return;
       this.#changes += 1;
+      this.#isNamed = queues !== undefined;
       this.#wake?.();
     });
   }
@@ -29,39 +39,56 @@ export class Availability {
     return this.#changes;
   }
 
+  /** Says that the consumer was given something. */
+  found(): void {
+    this.#vain = 0;
+  }
+
   /**
-   * Sleeps until something changed since `version`, something is due, `pollMs` have passed, or the signal is aborted. Failing to ask
-   * when something is due only means sleeping for the poll interval.
+   * Sleeps, after a take that gave nothing, until a take may give something, or `pollMs` have passed, or the signal is aborted. Woken, it
+   * reads before the consumer takes, since taking needs the store's lock and most changes of a busy store are none of this queue.
+   *
+   * @param version the version before that take
    */
   async sleep(version: number, pollMs: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted || this.#changes !== version) return;
-    let dueMs: number | undefined;
+    const untilMs = this.#clock.monotonicMs() + pollMs;
+    this.#vain += 1;
+    for (let looked = version; !signal.aborted; this.#vain += 1) {
+      if (this.#changes !== looked && this.#isNamed && this.#vain === 1) return;
+      if (this.#vain > FREE_LOOKS) await rest(this.#clock, Math.min(2 ** (this.#vain - FREE_LOOKS), LONGEST_GAP_MS), signal);
+      looked = this.#changes;
+      const dueMs = await this.#nextDue();
+      const nowMs = this.#clock.monotonicMs();
+      if (dueMs === 0 || nowMs >= untilMs) return;
+      if (this.#changes !== looked || signal.aborted) continue;
+      await this.#rest(Math.min(untilMs - nowMs, dueMs ?? Number.POSITIVE_INFINITY), signal);
+      const sleptMs = this.#clock.monotonicMs() - nowMs;
+      if (nowMs + sleptMs >= untilMs) return;
+      if (sleptMs > LONGEST_GAP_MS) this.#vain = 0;
+    }
+  }
+
+  async #nextDue(): Promise<number | undefined> {
     try {
-      dueMs = await this.#backend.nextDue(this.#queue);
+      return await this.#backend.nextDue(this.#queue);
     } catch {
-      // The next dequeue meets the same trouble, and tells.
-      dueMs = undefined;
-    }
-    if (signal.aborted || this.#changes !== version) return;
-    // Available "now" although the look found nothing: somebody else is about to take it, so don't look again at once.
-    const waitMs = Math.min(pollMs, Math.max(dueMs ?? pollMs, 1));
-    await this.#rest(waitMs, signal);
-  }
-
-  async #rest(waitMs: number, signal: AbortSignal): Promise<void> {
-    const awake = new AbortController();
-    this.#wake = () => awake.abort();
-    try {
-      await rest(this.#clock, waitMs, AbortSignal.any([signal, awake.signal]));
-    } finally {
-      this.#wake = undefined;
+      // The take that follows meets the same trouble, and tells.
+      return 0;
     }
   }
 
-  /** Wakes whoever sleeps. */
-  wake(): void {
-    this.#changes += 1;
-    this.#wake?.();
+  #rest(waitMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel();
+        this.#wake = undefined;
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      this.#wake = end;
+      signal.addEventListener("abort", end);
+      const timer = this.#clock.setTimer(end, waitMs);
+    });
   }
 
   /** Stops watching. */
@@ -72,19 +99,19 @@ export class Availability {
 }
 
 /** Resolves after a time, or as soon as the signal is aborted. */
-export function rest(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
+export function rest(clock: Clock, waitMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) {
+    if (signal?.aborted) {
       resolve();
       return;
     }
     let timer: Timer | undefined;
     const end = (): void => {
       timer?.cancel();
-      signal.removeEventListener("abort", end);
+      signal?.removeEventListener("abort", end);
       resolve();
     };
     timer = clock.setTimer(end, waitMs);
-    signal.addEventListener("abort", end, { once: true });
+    signal?.addEventListener("abort", end, { once: true });
   });
 }

@@ -30,9 +30,14 @@ export interface ConsumeOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Lets go of the leases of deliveries that nobody can settle any more. */
+const forgotten = new FinalizationRegistry((letGo: () => void) => letGo());
+
 /**
  * Deliveries of a queue as they come. Their leases are renewed until they are settled. The next batch is taken only when the one before
- * is used up, so a slow consumer holds no more than `prefetch` messages. Leaving the loop releases what it did not reach.
+ * is used up, so a slow consumer holds no more than `prefetch` messages. Leaving the loop releases what it did not reach; the delivery in
+ * hand then, if it is not settled, is no longer renewed: settle it within its lease, or it comes back. So is one that the program has
+ * forgotten. A store that does not answer ends the loop with its error.
  */
 export async function* consume<Value>(queue: NamedQueue<Value>, options: ConsumeOptions): AsyncGenerator<Delivery<Value>, void, undefined> {
   const { prefetch, pollIntervalMs } = readOptions("consume", CONSUME_OPTIONS, options);
@@ -42,16 +47,33 @@ export async function* consume<Value>(queue: NamedQueue<Value>, options: Consume
   // Timers of the store let the process end; a loop that waits for messages must not be ended by that.
   const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
   let taken: Delivery<Value>[] = [];
+  let inHand: Delivery<Value> | undefined;
   try {
     while (!signal.aborted) {
       const { version } = availability;
       taken = await queue.take(prefetch, true);
       if (taken.length === 0) await availability.sleep(version, pollIntervalMs, signal);
-      while (taken.length > 0 && !signal.aborted) yield taken.shift() as Delivery<Value>;
+      else availability.found();
+      while (taken.length > 0 && !signal.aborted) {
+        inHand = taken.shift() as Delivery<Value>;
+        forgotten.register(inHand, inHand.letGo());
+        yield inHand;
+        inHand = undefined;
+      }
     }
   } finally {
     clearInterval(keepAlive);
     availability.close();
-    await Promise.all(taken.map((delivery) => delivery.release()));
+    inHand?.abandon();
+    await Promise.all(taken.map(giveBack));
+  }
+}
+
+async function giveBack(delivery: Delivery<unknown>): Promise<void> {
+  try {
+    await delivery.putBack();
+  } finally {
+    // Where the store did not take it back, the lease ends by itself.
+    delivery.abandon();
   }
 }

@@ -1,6 +1,7 @@
 /** A message in a program's hands: its value, and the ways to settle it. */
 
 import type { Backend } from "../backend/contract.ts";
+import { QueueFSError, quote } from "../core/errors.ts";
 import type { AckAnswer, DeliveredMessage, Forward, NackAnswer } from "../core/message.ts";
 import type { MessageId, QueueName, Receipt } from "../core/names.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
@@ -59,7 +60,10 @@ export class Delivery<Value> implements AsyncDisposable {
     this.#lost = lost;
   }
 
-  /** Aborted when the lease was lost: somebody else may have the message, so what is done from now on is done twice. */
+  /**
+   * Aborted when the lease was lost: somebody else may have the message, so what is done from now on is done twice. Only leases that are
+   * renewed by themselves are watched, those of workers and of `consume`.
+   */
   get signal(): AbortSignal {
     return this.#lost.signal;
   }
@@ -76,7 +80,16 @@ export class Delivery<Value> implements AsyncDisposable {
     const [answer] = await this.#attempt(() => this.#context.backend.ack(this.#context.queue, [item]));
     if (answer?.outcome !== "acked") return "stale";
     this.#context.telemetry.countProcessed();
+    for (const { outcome, id } of answer.forwarded.flat()) if (outcome === "conflict") this.#tellConflict(id);
     return "acked";
+  }
+
+  #tellConflict(id: MessageId): void {
+    const error = new QueueFSError(
+      "id-conflict",
+      `forwarding from queue ${quote(this.#context.queue)} used message id ${quote(id)}, which has another value already; that value was not stored`,
+    );
+    this.#context.telemetry.recordError(error, { id: this.id, attempt: this.deliveryCount });
   }
 
   /** Failed: gives the message back, or up. Answers where it went; `stale` when the delivery was no longer the current one. */
@@ -91,9 +104,15 @@ export class Delivery<Value> implements AsyncDisposable {
 
   /** Not begun, and not this consumer's fault: gives the message back at once, and this delivery does not count. */
   async release(): Promise<"released" | "stale"> {
+    const answer = await this.putBack();
+    if (answer === "released") this.#context.telemetry.countRequeue();
+    return answer;
+  }
+
+  /** Releases what was taken ahead and never looked at: the telemetry does not count it. */
+  async putBack(): Promise<"released" | "stale"> {
     if (!this.#begin()) return "stale";
     const [answer = "stale"] = await this.#attempt(() => this.#context.backend.release(this.#context.queue, [this.receipt]));
-    if (answer === "released") this.#context.telemetry.countRequeue();
     return answer;
   }
 
@@ -119,6 +138,13 @@ export class Delivery<Value> implements AsyncDisposable {
       this.#settled = false;
       throw error;
     }
+  }
+
+  /** A function that does as {@link abandon} does and does not keep the delivery itself in memory. */
+  letGo(): () => void {
+    const { keeper } = this.#context;
+    const { receipt } = this;
+    return () => keeper.drop(receipt);
   }
 
   /** Stops renewing the lease without settling: it ends by itself. */

@@ -1,7 +1,8 @@
 /** One lease keeper per open store and process, however many queues and workers use it. */
 
 import type { Backend } from "../backend/contract.ts";
-import type { Clock } from "../core/clock.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { warn } from "./callback.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { LeaseThread } from "./lease-thread.ts";
 
@@ -39,7 +40,8 @@ function holdingOf(backend: Backend, clock: Clock): Holding {
 export function keepLeasesWhileBusy(backend: Backend, clock: Clock): () => Promise<void> {
   const holding = holdingOf(backend, clock);
   holding.users += 1;
-  if (holding.thread === undefined) {
+  // Threads share no clock but the host's.
+  if (holding.thread === undefined && clock === systemClock) {
     holding.thread = LeaseThread.start(backend.reopening, warn);
     holding.keeper.useThread(holding.thread);
   }
@@ -54,8 +56,4 @@ export function keepLeasesWhileBusy(backend: Backend, clock: Clock): () => Promi
     holding.keeper.useThread(undefined);
     await thread?.close();
   };
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
 }

@@ -2,6 +2,7 @@
 
 import type { Backend } from "../backend/contract.ts";
 import type { Clock, Timer } from "../core/clock.ts";
+import { isQueueFSError } from "../core/errors.ts";
 import { MAX_BATCH_ITEMS } from "../core/limits.ts";
 import type { ExtendItem } from "../core/message.ts";
 import type { QueueName, Receipt } from "../core/names.ts";
@@ -16,10 +17,19 @@ export interface HeldLease {
   readonly receipt: Receipt;
   /** The lease to be renewed for, in milliseconds. */
   readonly leaseMs: number;
-  /** Until when it may be renewed, by the monotonic clock in milliseconds; `Infinity` for as long as it is held. */
-  readonly untilMs: number;
-  /** Called once when the delivery is no longer the current one. */
+  /**
+   * For how long the second thread may renew it while this one does not turn, in milliseconds: a handler that blocks it for longer counts as
+   * hung. `Infinity` for as long as it takes.
+   */
+  readonly longestBusyMs: number;
+  /** Called once when the delivery is no longer the current one, or the store is closed. */
   readonly onLost: () => void;
+}
+
+interface Held extends HeldLease {
+  /** When it was last renewed, or handed out. */
+  sinceMs: number;
+  dueMs: number;
 }
 
 /** Keeps the leases of one backend. */
@@ -28,7 +38,7 @@ export class LeaseKeeper {
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
   #thread: LeaseThread | undefined;
-  readonly #held = new Map<Receipt, HeldLease & { dueMs: number }>();
+  readonly #held = new Map<Receipt, Held>();
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
   #renewing = false;
@@ -39,23 +49,32 @@ export class LeaseKeeper {
     this.#onError = onError;
   }
 
-  /** Has a second thread renew as well while this one is busy, from the next delivery on. */
+  /** Has a second thread renew as well while this one is busy; `undefined` for no longer. */
   useThread(thread: LeaseThread | undefined): void {
     this.#thread = thread;
+    if (thread !== undefined) for (const lease of this.#held.values()) thread.hold([lease], lease.sinceMs);
   }
 
-  /** Keeps leases that were counted from this moment. */
-  hold(leases: readonly HeldLease[]): void {
+  /**
+   * Keeps leases until they are dropped or lost.
+   *
+   * @param sinceMs when the store was asked for them, by the monotonic clock: it counts them from then at the earliest
+   */
+  hold(leases: readonly HeldLease[], sinceMs: number): void {
     if (leases.length === 0) return;
-    const nowMs = this.#clock.monotonicMs();
     let firstMs = Number.POSITIVE_INFINITY;
     for (const lease of leases) {
-      const dueMs = nowMs + lease.leaseMs / RENEWALS_PER_LEASE;
-      this.#held.set(lease.receipt, { ...lease, dueMs });
+      const dueMs = sinceMs + lease.leaseMs / RENEWALS_PER_LEASE;
+      this.#held.set(lease.receipt, { ...lease, sinceMs, dueMs });
       firstMs = Math.min(firstMs, dueMs);
     }
-    this.#thread?.hold(leases, nowMs);
+    this.#thread?.hold(leases, sinceMs);
     this.#arm(firstMs);
+  }
+
+  /** How many leases are kept. */
+  get size(): number {
+    return this.#held.size;
   }
 
   /** Lets go of a lease: its delivery is being settled, or is no longer wanted. */
@@ -93,7 +112,6 @@ export class LeaseKeeper {
       for (const lease of this.#held.values()) {
         // Taken along a little early, so that leases of one moment stay together.
         if (lease.dueMs > nowMs + lease.leaseMs / (2 * RENEWALS_PER_LEASE)) continue;
-        if (lease.untilMs <= nowMs) continue;
         const same = byQueue.get(lease.queue);
         if (same === undefined) byQueue.set(lease.queue, [lease]);
         else same.push(lease);
@@ -106,11 +124,8 @@ export class LeaseKeeper {
   }
 
   #armNext(): void {
-    const nowMs = this.#clock.monotonicMs();
     let firstMs = Number.POSITIVE_INFINITY;
-    for (const lease of this.#held.values()) {
-      if (lease.untilMs > nowMs) firstMs = Math.min(firstMs, lease.dueMs);
-    }
+    for (const lease of this.#held.values()) firstMs = Math.min(firstMs, lease.dueMs);
     if (firstMs !== Number.POSITIVE_INFINITY) this.#arm(firstMs);
   }
 
@@ -125,8 +140,13 @@ export class LeaseKeeper {
         );
         for (const [index, lease] of batch.entries()) this.#renewed(lease, answers[index] === "extended", askedMs);
       } catch (error) {
-        this.#onError(error);
-        for (const lease of batch) this.#failed(lease);
+        // A closed store, or a queue that was removed, renews nothing ever again.
+        const isOver = isQueueFSError(error, "closed") || isQueueFSError(error, "queue-not-found");
+        if (!isOver) this.#onError(error);
+        for (const lease of batch) {
+          if (isOver) this.#lose(lease);
+          else this.#failed(lease);
+        }
       }
     }
   }
@@ -134,8 +154,12 @@ export class LeaseKeeper {
   #renewed(lease: HeldLease, extended: boolean, askedMs: number): void {
     const held = this.#held.get(lease.receipt);
     if (held === undefined) return;
-    if (extended) held.dueMs = askedMs + lease.leaseMs / RENEWALS_PER_LEASE;
-    else this.#lose(lease);
+    if (!extended) {
+      this.#lose(lease);
+      return;
+    }
+    held.sinceMs = askedMs;
+    held.dueMs = askedMs + lease.leaseMs / RENEWALS_PER_LEASE;
   }
 
   /** The store did not answer: again soon. Whether the lease is lost only the store can say, when it is back. */
@@ -145,13 +169,8 @@ export class LeaseKeeper {
   }
 
   #lose(lease: HeldLease): void {
+    if (!this.#held.has(lease.receipt)) return;
     this.drop(lease.receipt);
     lease.onLost();
-  }
-
-  /** Lets go of all leases. */
-  close(): void {
-    this.#held.clear();
-    this.#disarm();
   }
 }

@@ -2,13 +2,16 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { Backend } from "../backend/contract.ts";
+import { MAX_BATCH_ITEMS } from "../core/limits.ts";
 import type { QueueName, Receipt } from "../core/names.ts";
 import type { ThreadData, ThreadLease, ThreadMessage } from "./lease-thread.ts";
 
-/** How often to look whether the main thread still turns, in milliseconds. */
+/** How often to look whether the main thread still turns, while leases are held, in milliseconds. */
 const LOOK_MS = 20;
 /** Part of a lease after which the main thread is late with renewing: it renews after a third. */
 const LATE_PART = 0.45;
+/** After so long without need the store is closed again, in milliseconds. */
+const IDLE_MS = 60_000;
 
 interface Held extends ThreadLease {
   renewedMs: number;
@@ -17,6 +20,8 @@ interface Held extends ThreadLease {
 const { reopening, beat } = workerData as ThreadData;
 const lastBeat = new Float64Array(beat);
 const held = new Map<Receipt, Held>();
+let timer: ReturnType<typeof setInterval> | undefined;
+let idle: ReturnType<typeof setTimeout> | undefined;
 let backend: Promise<Backend> | undefined;
 let renewing = false;
 
@@ -31,17 +36,24 @@ async function openBackend(): Promise<Backend> {
   return open(reopening.options);
 }
 
+async function closeBackend(): Promise<void> {
+  const closing = backend;
+  backend = undefined;
+  try {
+    await (await closing)?.close();
+  } catch {
+    // It never opened, or is gone: there is nothing to close.
+  }
+}
+
 /** Leases that are late, of a main thread that has not turned since it should have renewed them. */
 function lateLeases(): Map<QueueName, Held[]> {
   const now = nowMs();
+  const busyMs = now - (lastBeat[0] ?? now);
   const byQueue = new Map<QueueName, Held[]>();
   for (const lease of held.values()) {
-    if (lease.untilMs <= now) {
-      held.delete(lease.receipt);
-      continue;
-    }
     const lateMs = lease.leaseMs * LATE_PART;
-    if (now - lease.renewedMs < lateMs || now - (lastBeat[0] ?? now) < lateMs / 2) continue;
+    if (now - lease.renewedMs < lateMs || busyMs < lateMs / 2 || busyMs > lease.longestBusyMs) continue;
     const same = byQueue.get(lease.queue);
     if (same === undefined) byQueue.set(lease.queue, [lease]);
     else same.push(lease);
@@ -49,48 +61,60 @@ function lateLeases(): Map<QueueName, Held[]> {
   return byQueue;
 }
 
+async function renew(open: Backend, queue: QueueName, leases: readonly Held[]): Promise<void> {
+  for (let start = 0; start < leases.length; start += MAX_BATCH_ITEMS) {
+    const batch = leases.slice(start, start + MAX_BATCH_ITEMS);
+    const now = nowMs();
+    const answers = await open.extend(
+      queue,
+      batch.map(({ receipt, leaseMs }) => ({ receipt, leaseMs })),
+    );
+    for (const [index, lease] of batch.entries()) {
+      if (answers[index] === "extended") lease.renewedMs = now;
+      else held.delete(lease.receipt);
+    }
+  }
+}
+
 async function renewLate(): Promise<void> {
   const late = lateLeases();
   if (late.size === 0 || renewing) return;
   renewing = true;
+  clearTimeout(idle);
   try {
     backend ??= openBackend();
     const open = await backend;
-    for (const [queue, leases] of late) {
-      const now = nowMs();
-      const answers = await open.extend(
-        queue,
-        leases.map(({ receipt, leaseMs }) => ({ receipt, leaseMs })),
-      );
-      for (const [index, lease] of leases.entries()) {
-        if (answers[index] === "extended") lease.renewedMs = now;
-        else held.delete(lease.receipt);
-      }
-    }
-  } catch {
     // The main thread meets the same trouble when it turns again, and tells; until then the next look tries anew.
+    await Promise.allSettled([...late].map(([queue, leases]) => renew(open, queue, leases)));
+  } catch {
+    // It did not open: the next look tries anew.
     backend = undefined;
   } finally {
     renewing = false;
+    idle = setTimeout(() => void closeBackend(), IDLE_MS);
+    idle.unref();
   }
 }
 
-async function closeBackend(): Promise<void> {
-  try {
-    await (await backend)?.close();
-  } catch {
-    // It never opened, or is gone: there is nothing to close.
-  }
+function look(): void {
+  void renewLate();
+  if (held.size > 0) return;
+  clearInterval(timer);
+  timer = undefined;
 }
 
-const timer = setInterval(() => void renewLate(), LOOK_MS);
 parentPort?.on("message", (message: ThreadMessage) => {
   if (message === "close") {
     clearInterval(timer);
+    clearTimeout(idle);
     parentPort?.close();
     void closeBackend();
     return;
   }
-  if ("drop" in message) for (const receipt of message.drop) held.delete(receipt);
-  else for (const lease of message.hold) held.set(lease.receipt, { ...lease, renewedMs: lease.sinceMs });
+  if ("drop" in message) {
+    for (const receipt of message.drop) held.delete(receipt);
+    return;
+  }
+  for (const lease of message.hold) held.set(lease.receipt, { ...lease, renewedMs: lease.sinceMs });
+  timer ??= setInterval(look, LOOK_MS);
 });

@@ -1,5 +1,7 @@
 /** A second thread that renews leases while the event loop of this one is kept busy by a handler. */
 
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Reopening } from "../backend/contract.ts";
 import type { QueueName, Receipt } from "../core/names.ts";
@@ -11,7 +13,7 @@ export interface ThreadLease {
   readonly receipt: Receipt;
   readonly leaseMs: number;
   readonly sinceMs: number;
-  readonly untilMs: number;
+  readonly longestBusyMs: number;
 }
 
 /** What the thread is sent. */
@@ -24,45 +26,53 @@ export interface ThreadData {
   readonly beat: SharedArrayBuffer;
 }
 
-/** How often the main thread shows that its event loop turns, in milliseconds. */
+/** The program of the thread, beside this module. A name apart, so that bundlers do not look for the file. */
+const PROGRAM = "lease-thread-main.js";
+/** How often the main thread shows that its event loop turns, while leases are held, in milliseconds. */
 const BEAT_MS = 50;
+/** How long the thread may take to close its store, in milliseconds; then it is ended. */
+const CLOSE_MS = 300;
 
 /** The thread, seen from the main thread. */
 export class LeaseThread {
   readonly #worker: Worker;
   readonly #beat = new Float64Array(new SharedArrayBuffer(8));
-  readonly #timer: ReturnType<typeof setInterval>;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #held = 0;
   #dropped: Receipt[] = [];
   #ended = false;
 
-  private constructor(reopening: Reopening, onError: (error: unknown) => void) {
+  private constructor(program: URL, reopening: Reopening, onError: (error: unknown) => void) {
     const data: ThreadData = { reopening, beat: this.#beat.buffer as SharedArrayBuffer };
-    // Errors and warnings of the main thread's flags concern it alone.
-    this.#worker = new Worker(new URL("./lease-thread-main.js", import.meta.url), { workerData: data, name: "queuefs-leases" });
+    this.#worker = new Worker(program, { workerData: data, name: "queuefs-leases" });
     this.#worker.unref();
     this.#worker.on("error", onError);
     this.#worker.on("exit", () => {
       this.#ended = true;
+      this.#stopBeating();
     });
-    this.#show();
-    this.#timer = setInterval(() => this.#show(), BEAT_MS);
-    this.#timer.unref();
   }
 
   /**
-   * Starts the thread, or answers `undefined` where no other thread can open the store, or where QueueFS runs from its sources (a thread
-   * cannot load TypeScript); leases are then renewed by this thread alone.
+   * Starts the thread, or answers `undefined` where no other thread can open the store, or where the thread's program does not lie beside
+   * this module (QueueFS run from its sources, or bundled into another program); leases are then renewed by this thread alone.
    */
   static start(reopening: Reopening | undefined, onError: (error: unknown) => void): LeaseThread | undefined {
-    if (reopening === undefined || import.meta.url.endsWith(".ts")) return undefined;
-    return new LeaseThread(reopening, onError);
+    const program = new URL(`./${PROGRAM}`, import.meta.url);
+    if (reopening === undefined || program.protocol !== "file:" || !existsSync(fileURLToPath(program))) return undefined;
+    return new LeaseThread(program, reopening, onError);
   }
 
   #show(): void {
     this.#beat[0] = Number(process.hrtime.bigint()) / 1e6;
-    if (this.#dropped.length === 0 || this.#ended) return;
-    this.#send({ drop: this.#dropped });
+    if (this.#dropped.length > 0) this.#send({ drop: this.#dropped });
     this.#dropped = [];
+    if (this.#held === 0) this.#stopBeating();
+  }
+
+  #stopBeating(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #send(message: ThreadMessage): void {
@@ -71,18 +81,34 @@ export class LeaseThread {
 
   /** Tells of leases now, not later: the very next thing this thread does may keep it busy. */
   hold(leases: readonly HeldLease[], sinceMs: number): void {
-    this.#send({ hold: leases.map(({ queue, receipt, leaseMs, untilMs }) => ({ queue, receipt, leaseMs, untilMs, sinceMs })) });
+    if (this.#ended) return;
+    this.#held += leases.length;
+    this.#beat[0] = Number(process.hrtime.bigint()) / 1e6;
+    this.#send({
+      hold: leases.map(({ queue, receipt, leaseMs, longestBusyMs }) => ({ queue, receipt, leaseMs, longestBusyMs, sinceMs })),
+    });
+    if (this.#timer === undefined) {
+      this.#timer = setInterval(() => this.#show(), BEAT_MS);
+      this.#timer.unref();
+    }
   }
 
   /** Forgets a lease, told with others at the next beat: renewing a settled delivery does nothing. */
   drop(receipt: Receipt): void {
+    if (this.#ended) return;
+    this.#held -= 1;
     this.#dropped.push(receipt);
   }
 
   /** Ends the thread. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopBeating();
+    if (this.#ended) return;
+    const exited = new Promise<void>((resolve) => this.#worker.once("exit", () => resolve()));
     this.#send("close");
-    if (!this.#ended) await new Promise<void>((resolve) => this.#worker.once("exit", () => resolve()));
+    // Its store may not answer, and whoever ends must not wait for that.
+    const timer = setTimeout(() => void this.#worker.terminate(), CLOSE_MS);
+    await exited;
+    clearTimeout(timer);
   }
 }

@@ -186,38 +186,40 @@ export class NamedQueue<Value = unknown> {
    * Takes up to `limit` messages. Those that cannot be decoded are moved to the dead letters with the reason, and others taken instead.
    *
    * @param keepLeases whether their leases are renewed until they are settled
-   * @param maxHoldMs for how long at most they are renewed, in milliseconds
+   * @param longestBusyMs for how long a second thread, where there is one, renews them while this one is kept busy, in milliseconds
    */
-  async take(limit: number, keepLeases: boolean, maxHoldMs = Number.POSITIVE_INFINITY): Promise<Delivery<Value>[]> {
+  async take(limit: number, keepLeases: boolean, longestBusyMs = Number.POSITIVE_INFINITY): Promise<Delivery<Value>[]> {
     await this.ensure();
     for (;;) {
+      const askedMs = this.#clock.monotonicMs();
       const messages = await this.backend.dequeue(this.name, { limit, leaseMs: this.#options.leaseMs, owner: "process" });
-      const deliveries = await this.#open(messages, keepLeases, maxHoldMs);
+      const controllers = messages.map(() => new AbortController());
+      if (keepLeases) this.#keep(messages, controllers, askedMs, longestBusyMs);
+      const deliveries = await this.#open(messages, controllers);
       // All unreadable: they are out of the way now, and the next may be good.
       if (deliveries.length > 0 || messages.length === 0) return deliveries;
     }
   }
 
-  async #open(messages: readonly DeliveredMessage[], keepLeases: boolean, maxHoldMs: number): Promise<Delivery<Value>[]> {
+  #keep(messages: readonly DeliveredMessage[], controllers: readonly AbortController[], askedMs: number, longestBusyMs: number): void {
+    this.#leases.keeper.hold(
+      messages.map(({ id, receipt, leaseMs }, index) => ({
+        queue: this.name,
+        receipt,
+        leaseMs,
+        longestBusyMs,
+        onLost: () => controllers[index]?.abort(lostLease(this.name, id)),
+      })),
+      askedMs,
+    );
+  }
+
+  async #open(messages: readonly DeliveredMessage[], controllers: readonly AbortController[]): Promise<Delivery<Value>[]> {
     const context: DeliveryContext = { backend: this.backend, queue: this.name, keeper: this.#leases.keeper, telemetry: this.#telemetry };
-    const controllers = messages.map(() => new AbortController());
-    if (keepLeases) {
-      const untilMs = this.#clock.monotonicMs() + maxHoldMs;
-      this.#leases.keeper.hold(
-        messages.map((message, index) => ({
-          queue: this.name,
-          receipt: message.receipt,
-          leaseMs: message.leaseMs,
-          untilMs,
-          onLost: () => controllers[index]?.abort(lostLease(this.name, message.id)),
-        })),
-      );
-    }
     const opened = await Promise.all(
       messages.map(async (message, index) => {
-        const controller = controllers[index] as AbortController;
         try {
-          return new Delivery(context, message, await this.#codec.decode(message.data), controller);
+          return new Delivery(context, message, await this.#codec.decode(message.data), controllers[index] as AbortController);
         } catch (error) {
           await this.#quarantine(context, message, error);
           return undefined;
@@ -228,9 +230,16 @@ export class NamedQueue<Value = unknown> {
   }
 
   async #quarantine(context: DeliveryContext, message: DeliveredMessage, error: unknown): Promise<void> {
-    this.#telemetry.recordError(error, { id: message.id, attempt: message.deliveryCount });
+    const about = { id: message.id, attempt: message.deliveryCount };
+    this.#telemetry.recordError(error, about);
     const unreadable = new Delivery(context, message, undefined, new AbortController());
-    await unreadable.nack({ giveUp: true, reason: `cannot be decoded as ${this.#codec.name}: ${errorText(error)}` });
+    try {
+      await unreadable.nack({ giveUp: true, reason: `cannot be decoded as ${this.#codec.name}: ${errorText(error)}` });
+    } catch (failure) {
+      // It must not take the readable ones of its batch with it. Its lease ends by itself, and whoever gets it then tries again.
+      this.#telemetry.recordError(failure, about);
+      unreadable.abandon();
+    }
   }
 
   /** Messages one after the other, as they come, until the signal is aborted or the loop is left. What was taken ahead is released then. */

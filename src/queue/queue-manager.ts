@@ -45,10 +45,20 @@ export class QueueManager implements AsyncDisposable {
     return queue;
   }
 
-  /** Adds a worker for a queue; it starts with the manager, or now if that has started. */
+  /**
+   * Adds a worker for a queue; it starts with the manager, or now if that has started.
+   *
+   * @throws QueueFSError `closed` after `stop`, `invalid-argument` for a queue of another store
+   */
   work<Value>(queue: string | NamedQueue<Value>, handler: Handler<Value>, options?: WorkerOptions): Worker<Value> {
     if (this.#stopped !== undefined) throw new QueueFSError("closed", "the manager is stopped; make a new one");
     const named = typeof queue === "string" ? this.queue<Value>(queue) : queue;
+    if (named.backend !== this.#backend) {
+      throw new QueueFSError(
+        "invalid-argument",
+        `queue ${quote(named.name)} lies in another store than this manager's; give it a manager of its own`,
+      );
+    }
     this.#queues.set(named.name, named as unknown as NamedQueue<never>);
     const worker = new Worker(named, handler, options);
     this.#workers.push(worker as unknown as Worker<never>);

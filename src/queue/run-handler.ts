@@ -5,6 +5,8 @@ import { type Clock, type Random, systemClock, systemRandom } from "../core/cloc
 import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
 import type { Forward, NewMessage } from "../core/message.ts";
 import type { QueueName } from "../core/names.ts";
+import { rest } from "./availability.ts";
+import { tell } from "./callback.ts";
 import type { Delivery } from "./delivery.ts";
 import { errorText } from "./error-text.ts";
 import type { Handler, HandlerContext, Verdict } from "./handler.ts";
@@ -28,6 +30,8 @@ export interface RunOptions {
   readonly backoff?: Backoff;
   /** Aborted when the handler should come to an end because its worker does. */
   readonly stopping?: AbortSignal;
+  /** Attempts at settling the delivery while the store does not answer, at most. Default 5; then its lease heals it. */
+  readonly settleAttempts?: number;
   /** Called when the handler has ended and only settling is left. */
   readonly onHandled?: () => void;
   /** Told of every error, after the telemetry. */
@@ -36,7 +40,7 @@ export interface RunOptions {
 
 /** Waits of retries unless told otherwise: 1 s, doubled each time, up to 5 minutes, each with jitter. */
 export const DEFAULT_BACKOFF: Backoff = { firstMs: 1_000, maximumMs: 300_000 };
-/** Attempts at settling a delivery while the store does not answer; then its lease heals it. */
+/** Attempts at settling a delivery unless told otherwise. */
 const SETTLE_ATTEMPTS = 5;
 /** Waits between those. */
 const SETTLE_BACKOFF: Backoff = { firstMs: 50, maximumMs: 2_000 };
@@ -97,6 +101,8 @@ class Run<Value> {
       stopping?.addEventListener("abort", onStop);
       if (this.#delivery.signal.aborted) end("lost");
       else if (stopping?.aborted) onStop();
+      // What was lost while it waited is not begun.
+      if (this.#ended) return;
       this.#call().then(
         (verdict) => end({ verdict }),
         (thrown: unknown) => end({ thrown }),
@@ -143,20 +149,20 @@ class Run<Value> {
       this.record(this.#delivery.signal.reason);
       return "lost";
     }
-    if ("thrown" in ended) {
-      this.record(ended.thrown);
-      return this.#giveBack(this.#retryDelayMs(), errorText(ended.thrown), false);
-    }
+    if ("thrown" in ended) return this.#failed(ended.thrown);
     const { verdict } = ended;
     if (verdict === undefined) return this.#done();
     if (verdict.verdict === "give-up") {
       this.record(verdict.reason);
       return this.#giveBack(0, errorText(verdict.reason), true);
     }
-    if (verdict.verdict === "retry") return this.#giveBack(verdict.delayMs ?? this.#retryDelayMs(), verdict.reason ?? "", false);
-    const wrong = new QueueFSError("invalid-argument", `a handler must answer nothing, retryAfter(…) or giveUp(…), got ${quote(verdict)}`);
-    this.record(wrong);
-    return this.#giveBack(this.#retryDelayMs(), wrong.message, false);
+    if (verdict.verdict === "retry") {
+      const { delayMs = this.#retryDelayMs(), reason = "" } = verdict;
+      return this.#orFailed(() => this.#giveBack(delayMs, reason === "" ? "" : errorText(reason), false));
+    }
+    return this.#failed(
+      new QueueFSError("invalid-argument", `a handler must answer nothing, retryAfter(…) or giveUp(…), got ${quote(verdict)}`),
+    );
   }
 
   #retryDelayMs(): number {
@@ -164,10 +170,28 @@ class Run<Value> {
     return Math.round(backoffMs(backoff, this.#delivery.deliveryCount, random));
   }
 
-  async #done(): Promise<RunOutcome> {
+  /** Gives the message back because of an error. */
+  #failed(error: unknown): Promise<RunOutcome> {
+    this.record(error);
+    return this.#giveBack(this.#retryDelayMs(), errorText(error), false);
+  }
+
+  /** Settles; where the store refuses what it is asked (a queue to forward to is gone, a delay is none), that is a failure of the message. */
+  async #orFailed(settle: () => Promise<RunOutcome>): Promise<RunOutcome> {
+    try {
+      return await settle();
+    } catch (error) {
+      if (isPassing(error) || isQueueFSError(error, "closed")) throw error;
+      return this.#failed(error);
+    }
+  }
+
+  #done(): Promise<RunOutcome> {
     const forward: Forward[] = [...this.#forward].map(([queue, messages]) => ({ queue, messages }));
-    const outcome = await this.#insist(() => this.#delivery.ack(forward.length === 0 ? {} : { forward }));
-    return outcome === "acked" ? "done" : "lost";
+    return this.#orFailed(async () => {
+      const outcome = await this.#insist(() => this.#delivery.ack(forward.length === 0 ? {} : { forward }));
+      return outcome === "acked" ? "done" : "lost";
+    });
   }
 
   async #giveBack(delayMs: number, reason: string, giveUp: boolean): Promise<RunOutcome> {
@@ -176,24 +200,35 @@ class Run<Value> {
     return answer === "dead" ? "dead" : "lost";
   }
 
-  /** Settles, again and again while the store is away; the lease is kept meanwhile. A repeat of a step that did happen answers stale. */
+  /**
+   * Settles, again and again while the store is away or full; the lease is kept meanwhile, and if it is lost, the store's next answer says
+   * so. A repeat of a step that did happen answers stale.
+   */
   async #insist<Answer>(settle: () => Promise<Answer>): Promise<Answer> {
+    const { settleAttempts = SETTLE_ATTEMPTS, stopping, random = systemRandom } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await settle();
       } catch (error) {
-        const again = isQueueFSError(error) && (error.retryable || error.code === "outcome-unknown");
-        if (!again || attempt === SETTLE_ATTEMPTS) throw error;
+        if (!isPassing(error) || attempt >= settleAttempts || stopping?.aborted) throw error;
         this.record(error);
-        const waitMs = backoffMs(SETTLE_BACKOFF, attempt, this.#options.random ?? systemRandom);
-        await new Promise<void>((resolve) => this.#clock.setTimer(resolve, waitMs));
+        // Timers of clocks let the process end, which must not happen between two attempts.
+        const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
+        await rest(this.#clock, backoffMs(SETTLE_BACKOFF, attempt, random), stopping);
+        clearInterval(keepAlive);
       }
     }
   }
 
   record(error: unknown): void {
+    const { telemetry, onError } = this.#options;
     const about = { id: this.#delivery.id, attempt: this.#delivery.deliveryCount };
-    this.#options.telemetry.recordError(error, about);
-    this.#options.onError?.(error, about);
+    telemetry.recordError(error, about);
+    if (onError !== undefined) tell(() => onError(error, about));
   }
+}
+
+/** Whether another attempt may do better. Settling twice changes nothing, so an unknown outcome may be tried again too. */
+function isPassing(error: unknown): boolean {
+  return isQueueFSError(error) && (error.retryable || error.code === "outcome-unknown");
 }

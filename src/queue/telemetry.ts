@@ -22,7 +22,7 @@ export interface TelemetryError {
 export interface TelemetryCounts {
   /** Messages acked after their handler returned. */
   readonly processed: number;
-  /** Messages given back: nacks and releases. */
+  /** Messages given back after they were looked at: nacks and releases. */
   readonly requeueCount: number;
   /** Errors seen. */
   readonly errorCount: number;

@@ -2,130 +2,66 @@
 
 import { setMaxListeners } from "node:events";
 import { type Backoff, backoffMs } from "../core/backoff.ts";
-import { type Clock, type Random, systemClock, systemRandom } from "../core/clock.ts";
+import { type Clock, type Random, systemClock, systemRandom, type Timer } from "../core/clock.ts";
 import { isQueueFSError, QueueFSError } from "../core/errors.ts";
-import { MAX_DELAY_MS, MAX_DEQUEUE_LIMIT } from "../core/limits.ts";
-import { type OptionTable, readOptions } from "../core/options.ts";
+import { MAX_DEQUEUE_LIMIT } from "../core/limits.ts";
+import { checkInteger, readOptions } from "../core/options.ts";
 import { Availability, rest } from "./availability.ts";
+import { tell } from "./callback.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Handler } from "./handler.ts";
+import { Intake } from "./intake.ts";
 import { keepLeasesWhileBusy } from "./lease-holding.ts";
 import type { NamedQueue } from "./named-queue.ts";
-import { type RateLimit, RateLimiter } from "./rate-limit.ts";
-import { DEFAULT_BACKOFF, type RunOutcome, runHandler } from "./run-handler.ts";
+import { RateLimiter } from "./rate-limit.ts";
+import { DEFAULT_BACKOFF, runHandler } from "./run-handler.ts";
+import { MAX_GRACE_MS, type StopReport, WORKER_OPTIONS, type WorkerHealth, type WorkerOptions } from "./worker-options.ts";
 
-/** Options of a {@link Worker}, as a table. */
-export const WORKER_OPTIONS = {
-  concurrency: { type: "integer", minimum: 1, maximum: 10_000, default: 1, meaning: "handlers that run at once" },
-  prefetch: { type: "integer", minimum: 0, maximum: MAX_DEQUEUE_LIMIT, meaning: "messages taken ahead of the running handlers" },
-  handlerTimeoutMs: {
-    type: "integer",
-    minimum: 0,
-    maximum: MAX_DELAY_MS,
-    default: 3_600_000,
-    meaning: "a handler's time, in milliseconds, 0 for none",
-  },
-  graceMs: {
-    type: "integer",
-    minimum: 0,
-    maximum: 3_600_000,
-    default: 10_000,
-    meaning: "how long running handlers may take after stop, in milliseconds",
-  },
-  pollIntervalMs: {
-    type: "integer",
-    minimum: 10,
-    maximum: 3_600_000,
-    default: 5_000,
-    meaning: "how often to look although nothing woke the worker, in milliseconds",
-  },
-  backoff: { type: "object", meaning: "how retries wait" },
-  rateLimit: { type: "object", meaning: "messages begun in a time, by this worker" },
-  keepLeasesWhileBusy: { type: "boolean", default: true, meaning: "a second thread renews leases while handlers keep the event loop busy" },
-  onError: { type: "object", meaning: "told of every error" },
-  onSettled: { type: "object", meaning: "told how each delivery ended" },
-  clock: { type: "object", meaning: "the time" },
-  random: { type: "object", meaning: "the randomness of backoff" },
-} as const satisfies OptionTable;
-
-/** Options of a {@link Worker}. */
-export interface WorkerOptions {
-  /** Handlers that run at once. 1 to 10,000, default 1. */
-  readonly concurrency?: number;
-  /**
-   * Messages taken ahead of the running handlers, so that claims and acks travel in batches. What is not begun when the worker stops is
-   * released. 0 to 1,000, default the concurrency, at most 100.
-   */
-  readonly prefetch?: number;
-  /** A handler's time in milliseconds; then its signal is aborted and its message given back. Up to 366 days, 0 for none, default one hour. */
-  readonly handlerTimeoutMs?: number;
-  /** How long running handlers may take after `stop`, in milliseconds; then their messages are released. 0 to one hour, default 10,000. */
-  readonly graceMs?: number;
-  /** How often to look although nothing woke the worker, in milliseconds. 10 to one hour, default 5,000. */
-  readonly pollIntervalMs?: number;
-  /** How retries wait after a throw. Default 1 s doubled up to 5 minutes, with jitter. */
-  readonly backoff?: Backoff;
-  /** At most so many messages begun in so much time, by this worker. Default no limit. */
-  readonly rateLimit?: RateLimit;
-  /** Whether a second thread renews leases while handlers keep the event loop busy. Default true; not on memory stores. */
-  readonly keepLeasesWhileBusy?: boolean;
-  /** Told of every error: of handlers (with message id and attempt), of settling, of looking for work. */
-  readonly onError?: (error: unknown, about?: { readonly id: string; readonly attempt: number }) => void;
-  /** Told how each delivery ended. */
-  readonly onSettled?: (outcome: RunOutcome, id: string) => void;
-  /** The time; the host's unless given. */
-  readonly clock?: Clock;
-  /** The randomness of backoff; the host's unless given. */
-  readonly random?: Random;
-}
-
-/** How a worker is. */
-export interface WorkerHealth {
-  readonly state: "idle" | "running" | "paused" | "stopping" | "stopped";
-  /** Handlers running now. */
-  readonly active: number;
-  /** The last failure to look for work, if looking has not succeeded since: a worker that cannot reach its store is not an idle one. */
-  readonly failure?: unknown;
-}
-
-/** How stopping ended. */
-export interface StopReport {
-  /** Handlers that came to their end within the grace. */
-  readonly finished: number;
-  /** Messages released: not begun, or their handlers did not come to their end. */
-  readonly released: number;
-}
+export { type StopReport, WORKER_OPTIONS, type WorkerHealth, type WorkerOptions } from "./worker-options.ts";
 
 /** Deliveries that may wait to be settled while further handlers run, beyond the concurrency. */
 const MAX_UNSETTLED = 1_000;
+/** How long a message may wait ahead before it is given back to whoever is free, in milliseconds. */
+const LONGEST_AHEAD_MS = 1_000;
+/** How long, beyond the grace, stopping waits for the store to hear what is acked and what is released, in milliseconds. */
+const LAST_WORDS_MS = 500;
 /** Waits between failed looks. */
 const LOOK_BACKOFF: Backoff = { firstMs: 100, maximumMs: 5_000 };
+
+/** What there is once the queue is there. */
+interface Open {
+  readonly intake: Intake;
+  readonly availability: Availability;
+}
+
+type Settings = WorkerOptions & Required<Pick<WorkerOptions, "concurrency" | "handlerTimeoutMs" | "graceMs" | "pollIntervalMs">>;
 
 /** Runs a handler on the messages of one queue. Starting, stopping, pausing twice is harmless; a stopped worker stays stopped. */
 export class Worker<Value> implements AsyncDisposable {
   /** The queue it works on. */
   readonly queue: NamedQueue<Value>;
   readonly #handler: Handler<Value>;
-  readonly #options: WorkerOptions &
-    Required<Pick<WorkerOptions, "concurrency" | "prefetch" | "handlerTimeoutMs" | "graceMs" | "pollIntervalMs">>;
+  readonly #options: Settings;
+  readonly #prefetch: number;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limiter: RateLimiter | undefined;
   readonly #stopTaking = new AbortController();
   readonly #stopHandlers = new AbortController();
-  /** Deliveries in work, those being settled included. */
+  /** Deliveries in the hands of handlers. */
+  readonly #handling = new Set<Delivery<Value>>();
+  /** Deliveries being settled after their handlers ended, and those in the hands of handlers. */
   readonly #active = new Map<Delivery<Value>, Promise<void>>();
-  /** Deliveries taken ahead. */
+  /** Deliveries taken ahead, oldest first. */
   #ahead: Delivery<Value>[] = [];
-  /** Handlers running now. */
-  #running = 0;
+  #aheadTimer: Timer | undefined;
+  #open: Open | undefined;
   #state: "idle" | "running" | "stopping" | "stopped" = "idle";
   #paused = false;
   #failure: unknown;
+  #released = 0;
   #loop: Promise<void> = Promise.resolve();
-  #slotFreed: (() => void) | undefined;
-  #resumed: (() => void) | undefined;
-  #availability: Availability | undefined;
+  #wakeTaking: (() => void) | undefined;
   #releaseThread: (() => Promise<void>) | undefined;
   #stopped: Promise<StopReport> | undefined;
 
@@ -136,14 +72,9 @@ export class Worker<Value> implements AsyncDisposable {
     this.queue = queue;
     this.#handler = handler;
     const { concurrency, handlerTimeoutMs, graceMs, pollIntervalMs } = checked;
-    this.#options = {
-      ...options,
-      concurrency,
-      prefetch: checked.prefetch ?? Math.min(concurrency, 100),
-      handlerTimeoutMs,
-      graceMs,
-      pollIntervalMs,
-    };
+    this.#options = { ...options, concurrency, handlerTimeoutMs, graceMs, pollIntervalMs };
+    // What is ahead of a rate limit has been counted already, and would begin in a burst.
+    this.#prefetch = options.rateLimit === undefined ? (checked.prefetch ?? Math.min(concurrency, 100)) : 0;
     // One listener per running handler is no leak, however many there are.
     setMaxListeners(0, this.#stopTaking.signal, this.#stopHandlers.signal);
     this.#clock = options.clock ?? systemClock;
@@ -160,26 +91,27 @@ export class Worker<Value> implements AsyncDisposable {
     return this;
   }
 
-  /** Takes no more messages until resumed; running handlers go on. */
+  /** Begins no more messages until resumed; running handlers go on, and what was taken ahead is released. */
   pause(): void {
     this.#paused = true;
+    void this.#releaseAhead();
   }
 
   /** Takes messages again. */
   resume(): void {
     this.#paused = false;
-    this.#resumed?.();
+    this.#wakeTaking?.();
   }
 
   /** How the worker is now. */
   get health(): WorkerHealth {
     const state = this.#state === "running" && this.#paused ? "paused" : this.#state;
-    return { state, active: this.#running, ...(this.#failure === undefined ? {} : { failure: this.#failure }) };
+    return { state, active: this.#handling.size, ...(this.#failure === undefined ? {} : { failure: this.#failure }) };
   }
 
   async #work(): Promise<void> {
     const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
-    const signal = this.#stopTaking.signal;
+    const { signal } = this.#stopTaking;
     try {
       for (let failures = 0; !signal.aborted; ) {
         try {
@@ -190,64 +122,74 @@ export class Worker<Value> implements AsyncDisposable {
           failures += 1;
           this.#failure = error;
           this.#report(error);
-          if (isQueueFSError(error, "closed")) return;
-          await this.#pauseAfter(failures, signal);
+          // What handlers still do cannot be settled any more.
+          if (isQueueFSError(error, "closed")) void this.stop({ graceMs: 0 });
+          else await rest(this.#clock, backoffMs(LOOK_BACKOFF, failures, this.#random), signal);
         }
       }
     } finally {
       clearInterval(keepAlive);
-      this.#availability?.close();
+      this.#open?.intake.close();
+      this.#open?.availability.close();
     }
   }
 
-  async #pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
-    const waitMs = backoffMs(LOOK_BACKOFF, failures, this.#random);
-    await rest(this.#clock, waitMs, signal);
+  /** At the first take, not before: until then the store may be away. */
+  async #openQueue(): Promise<Open> {
+    const { backend, name } = this.queue;
+    await this.queue.ensure();
+    const { settings } = await backend.statistics(name);
+    const prefetch = settings.maxDeliveries === 1 ? 0 : this.#prefetch;
+    return {
+      intake: new Intake(this.#options.concurrency, prefetch, this.#clock, () => this.#wakeTaking?.()),
+      availability: new Availability(backend, name, this.#clock),
+    };
   }
 
   async #takeOnce(signal: AbortSignal): Promise<void> {
-    await this.#whenFree(signal);
-    if (signal.aborted) return;
-    if (this.#availability === undefined) {
-      await this.queue.ensure();
-      this.#availability = new Availability(this.queue.backend, this.queue.name, this.#clock);
-    }
-    const room = Math.min(this.#room, MAX_DEQUEUE_LIMIT);
+    this.#open ??= await this.#openQueue();
+    const { intake, availability } = this.#open;
+    await this.#whenFree(intake, signal);
+    const room = Math.min(this.#room(intake), MAX_DEQUEUE_LIMIT);
     const limit = this.#limiter === undefined ? room : Math.min(room, await this.#limiter.wait(room, signal));
-    if (signal.aborted || this.#paused || limit === 0) return;
-    const { version } = this.#availability;
-    const holdMs = this.#options.handlerTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#options.handlerTimeoutMs + this.#options.graceMs;
-    const deliveries = await this.queue.take(limit, true, holdMs);
+    if (signal.aborted || this.#paused || limit <= 0) return;
+    const { handlerTimeoutMs, graceMs, pollIntervalMs } = this.#options;
+    const { version } = availability;
+    const deliveries = await this.queue.take(limit, true, handlerTimeoutMs === 0 ? Number.POSITIVE_INFINITY : handlerTimeoutMs + graceMs);
     this.#limiter?.use(deliveries.length);
-    if (signal.aborted) {
-      await Promise.all(deliveries.map((delivery) => delivery.release()));
+    if (deliveries.length === 0) {
+      await availability.sleep(version, pollIntervalMs, signal);
       return;
     }
+    availability.found();
     this.#ahead.push(...deliveries);
+    const isCautious = intake.claimed(deliveries.map(({ deliveryCount }) => deliveryCount));
+    if (signal.aborted || this.#paused) await this.#releaseAhead();
+    // Before any of them begins, since that may be the end of this process.
+    else if (isCautious) await this.#releaseAhead(Math.max(0, intake.limit - this.#handling.size));
     this.#beginAhead();
-    if (deliveries.length === 0) await this.#availability.sleep(version, this.#options.pollIntervalMs, signal);
   }
 
   /** How many more messages may be taken. What waits to be settled counts too beyond a bound, so that a slow store slows the taking. */
-  get #room(): number {
-    const { concurrency, prefetch } = this.#options;
-    const unsettled = this.#active.size - this.#running;
-    return Math.min(concurrency + prefetch - this.#running - this.#ahead.length, MAX_UNSETTLED + concurrency - unsettled);
+  #room(intake: Intake): number {
+    const unsettled = this.#active.size - this.#handling.size;
+    return Math.min(
+      intake.limit + intake.ahead - this.#handling.size - this.#ahead.length,
+      MAX_UNSETTLED + this.#options.concurrency - unsettled,
+    );
   }
 
   /** Resolves when enough room for a claim is left and the worker is not paused. */
-  async #whenFree(signal: AbortSignal): Promise<void> {
-    const { concurrency, prefetch } = this.#options;
-    while (!signal.aborted && (this.#paused || this.#room < Math.min(Math.max(1, Math.ceil(prefetch / 2)), concurrency + prefetch))) {
+  async #whenFree(intake: Intake, signal: AbortSignal): Promise<void> {
+    const isFree = (): boolean => !this.#paused && this.#room(intake) >= Math.max(1, Math.ceil(intake.ahead / 2));
+    while (!signal.aborted && !isFree()) {
       await new Promise<void>((resolve) => {
         const go = (): void => {
-          this.#slotFreed = undefined;
-          this.#resumed = undefined;
+          this.#wakeTaking = undefined;
           signal.removeEventListener("abort", go);
           resolve();
         };
-        this.#slotFreed = go;
-        this.#resumed = go;
+        this.#wakeTaking = go;
         signal.addEventListener("abort", go, { once: true });
       });
       // Handlers that end in the same turn free their places together, and the next claim takes as many.
@@ -257,84 +199,114 @@ export class Worker<Value> implements AsyncDisposable {
 
   /** Begins what was taken ahead, as far as handlers are free. */
   #beginAhead(): void {
-    while (this.#running < this.#options.concurrency && this.#ahead.length > 0 && !this.#stopTaking.signal.aborted) {
+    const limit = this.#open?.intake.limit ?? 0;
+    while (this.#handling.size < limit && this.#ahead.length > 0 && !this.#paused && !this.#stopTaking.signal.aborted) {
       this.#begin(this.#ahead.shift() as Delivery<Value>);
     }
+    this.#watchAhead();
+  }
+
+  /** Gives back what waits ahead for long: another worker may be free. */
+  #watchAhead(): void {
+    this.#aheadTimer?.cancel();
+    this.#aheadTimer = undefined;
+    if (this.#ahead.length === 0) return;
+    this.#aheadTimer = this.#clock.setTimer(() => {
+      this.#open?.intake.waited();
+      void this.#releaseAhead();
+    }, LONGEST_AHEAD_MS);
   }
 
   #begin(delivery: Delivery<Value>): void {
+    this.#handling.add(delivery);
+    this.#active.set(delivery, this.#run(delivery));
+  }
+
+  async #run(delivery: Delivery<Value>): Promise<void> {
     const { handlerTimeoutMs, backoff = DEFAULT_BACKOFF, onSettled } = this.#options;
-    const run = async (): Promise<void> => {
-      const outcome = await runHandler(this.#handler, delivery, {
-        queue: this.queue.name,
-        telemetry: this.queue.telemetry,
-        clock: this.#clock,
-        random: this.#random,
-        backoff,
-        stopping: this.#stopHandlers.signal,
-        onHandled: () => {
-          this.#running -= 1;
-          this.#beginAhead();
-          this.#slotFreed?.();
-        },
-        onError: (error, about) => this.#report(error, about),
-        ...(handlerTimeoutMs === 0 ? {} : { timeoutMs: handlerTimeoutMs }),
-      });
-      this.#active.delete(delivery);
-      onSettled?.(outcome, delivery.id);
-      this.#slotFreed?.();
-    };
-    this.#running += 1;
-    this.#active.set(delivery, run());
+    const begunMs = this.#clock.monotonicMs();
+    const outcome = await runHandler(this.#handler, delivery, {
+      queue: this.queue.name,
+      telemetry: this.queue.telemetry,
+      clock: this.#clock,
+      random: this.#random,
+      backoff,
+      settleAttempts: Number.POSITIVE_INFINITY,
+      stopping: this.#stopHandlers.signal,
+      onHandled: () => {
+        this.#handling.delete(delivery);
+        this.#open?.intake.handled(this.#clock.monotonicMs() - begunMs);
+        this.#beginAhead();
+        this.#wakeTaking?.();
+      },
+      onError: (error, about) => this.#report(error, about),
+      ...(handlerTimeoutMs === 0 ? {} : { timeoutMs: handlerTimeoutMs }),
+    });
+    this.#active.delete(delivery);
+    if (onSettled !== undefined) tell(() => onSettled(outcome, delivery.id));
+    this.#wakeTaking?.();
   }
 
   #report(error: unknown, about?: { readonly id: string; readonly attempt: number }): void {
     // Errors with a message are in the telemetry already.
     if (about === undefined) this.queue.telemetry.recordError(error);
-    this.#options.onError?.(error, about);
+    const { onError } = this.#options;
+    if (onError !== undefined) tell(() => onError(error, about));
   }
 
   /**
    * Stops: takes no more messages, gives running handlers `graceMs`, then aborts their signals and releases their messages at once, so that
-   * others need not wait for the leases. Calling it again answers the same.
+   * others need not wait for the leases. It resolves within half a second after the grace, also when the store is away. Calling it again
+   * answers the same.
+   *
+   * @param options `graceMs` instead of the worker's own
+   * @throws QueueFSError `invalid-argument`
    */
   stop(options: { readonly graceMs?: number } = {}): Promise<StopReport> {
-    this.#stopped ??= this.#stop(options.graceMs ?? this.#options.graceMs);
+    const { graceMs = this.#options.graceMs } = options;
+    this.#stopped ??= this.#stop(checkInteger("graceMs", graceMs, 0, MAX_GRACE_MS));
     return this.#stopped;
   }
 
   async #stop(graceMs: number): Promise<StopReport> {
     this.#state = "stopping";
-    this.#stopTaking.abort(new QueueFSError("closed", "the worker is stopping"));
-    await this.#loop;
-    const ahead = this.#ahead.splice(0);
-    const releasedAhead = Promise.all(ahead.map((delivery) => this.#release(delivery)));
-    const running = [...this.#active.values()];
-    const before = running.length;
-    if (before > 0) await this.#settledWithin(running, graceMs);
-    const left = [...this.#active.keys()];
-    this.#stopHandlers.abort(new QueueFSError("aborted", "the worker stops, and the handler's grace is over"));
-    const released = [...(await releasedAhead), ...(await Promise.all(left.map((delivery) => this.#release(delivery))))];
-    await this.#releaseThread?.();
-    this.#state = "stopped";
-    return { finished: before - left.length, released: released.filter(Boolean).length };
-  }
-
-  async #settledWithin(running: readonly Promise<void>[], graceMs: number): Promise<void> {
     // Unreferenced timers let the process end; the grace must be kept all the same.
     const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
-    const over = new AbortController();
-    await Promise.race([Promise.all(running), rest(this.#clock, graceMs, over.signal)]);
-    over.abort();
+    const handling = [...this.#handling];
+    const releasedBefore = this.#released;
+    this.#stopTaking.abort(new QueueFSError("closed", "the worker is stopping"));
+    const releases = [this.#releaseAhead()];
+    await this.#within(Promise.all([this.#loop, ...releases, ...this.#active.values()]), graceMs);
+    this.#stopHandlers.abort(new QueueFSError("aborted", "the worker stops, and the handler's grace is over"));
+    const left = handling.filter((delivery) => this.#handling.has(delivery));
+    const settling = [...this.#active].filter(([delivery]) => !this.#handling.has(delivery)).map(([, settled]) => settled);
+    releases.push(...left.map((delivery) => this.#release(delivery, () => delivery.release())));
+    await this.#within(Promise.all([this.#loop, ...releases, ...settling]), LAST_WORDS_MS);
+    await this.#releaseThread?.();
     clearInterval(keepAlive);
+    this.#state = "stopped";
+    return { finished: handling.length - left.length, released: this.#released - releasedBefore };
   }
 
-  async #release(delivery: Delivery<Value>): Promise<boolean> {
+  async #within(work: Promise<unknown>, atMostMs: number): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([work, rest(this.#clock, atMostMs, over.signal)]);
+    over.abort();
+  }
+
+  /** Releases what was taken ahead, but for the first `keep`. */
+  async #releaseAhead(keep = 0): Promise<void> {
+    const surplus = this.#ahead.splice(keep);
+    if (this.#ahead.length === 0) this.#watchAhead();
+    await Promise.all(surplus.map((delivery) => this.#release(delivery, () => delivery.putBack())));
+    if (surplus.length > 0) this.#wakeTaking?.();
+  }
+
+  async #release(delivery: Delivery<Value>, release: () => Promise<"released" | "stale">): Promise<void> {
     try {
-      return (await delivery.release()) === "released";
+      if ((await release()) === "released") this.#released += 1;
     } catch (error) {
       this.#report(error);
-      return false;
     } finally {
       delivery.abandon();
     }
