@@ -41,9 +41,15 @@ export interface Child<Table extends Programs> {
   readonly ended: Promise<NodeJS.Signals | number | null>;
 }
 
+/** How a child is started. */
+export interface ChildOptions {
+  readonly userId?: number;
+}
+
 /** The children of one test file. */
 export interface Children<Table extends Programs> {
-  start(): Promise<Child<Table>>;
+  /** @param options `userId`: whom the process belongs to, for a test that runs as root */
+  start(options?: ChildOptions): Promise<Child<Table>>;
   /** Kills those that live. @throws when one reported an error that no call could answer with */
   end(): Promise<void>;
 }
@@ -75,9 +81,9 @@ export function childProcesses<Table extends Programs>(entry: string): Children<
   const faults: string[] = [];
   let compiled: Promise<string> | undefined;
   return {
-    async start() {
+    async start(options) {
       compiled ??= compile(entry);
-      const child = await startChild<Table>(await compiled, (text) => void faults.push(text));
+      const child = await startChild<Table>(await compiled, options, (text) => void faults.push(text));
       living.add(child);
       void child.ended.then(() => living.delete(child));
       return child;
@@ -95,8 +101,13 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-async function startChild<Table extends Programs>(file: string, onFault: (text: string) => void): Promise<Child<Table>> {
-  const process = fork(file, { execArgv: [], serialization: "advanced", stdio: ["ignore", "pipe", "pipe", "ipc"] });
+async function startChild<Table extends Programs>(file: string, options: ChildOptions | undefined, onFault: (text: string) => void): Promise<Child<Table>> {
+  const process = fork(file, {
+    execArgv: [],
+    serialization: "advanced",
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+    ...(options?.userId === undefined ? {} : { uid: options.userId, gid: options.userId }),
+  });
   const output: Buffer[] = [];
   process.stdout?.on("data", (part: Buffer) => void output.push(part));
   process.stderr?.on("data", (part: Buffer) => void output.push(part));

@@ -23,16 +23,20 @@ export function inspectStore(database: Database, context: StoreContext, path: st
     () => checkSessions(context),
     () => checkFile(database, path),
   ];
-  return database.transaction(() =>
-    checks.flatMap((check) => {
+  database.exec("BEGIN");
+  try {
+    return checks.flatMap((check) => {
       try {
         return check();
       } catch (error) {
         if (!isCorrupt(error)) throw error;
         return finding("error", "integrity", `the database file is damaged, so that a check could not end (${String(error)}); ${DAMAGED}`);
       }
-    }),
-  )();
+    });
+  } finally {
+    // A damaged file can end the transaction by itself.
+    if (database.inTransaction) database.exec("ROLLBACK");
+  }
 }
 
 function finding(severity: Finding["severity"], check: string, message: string): Finding {

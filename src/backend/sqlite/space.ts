@@ -51,7 +51,18 @@ export class Space {
       writeFileSync(this.#ballast, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 });
     } catch {
       // A folder that cannot be written, or a disk that filled up this moment: the store works without ballast.
-      rmSync(this.#ballast, { force: true });
+      this.#dropBallast();
+    }
+  }
+
+  /** Answers whether there was one. */
+  #dropBallast(): boolean {
+    try {
+      rmSync(this.#ballast);
+      return true;
+    } catch {
+      // There is none, or it is not ours to remove.
+      return false;
     }
   }
 
@@ -84,8 +95,7 @@ export class Space {
 
   /** Gives up the ballast, and the log as far as the file can take it in without growing. Answers whether there is more room than before. */
   makeRoom(): boolean {
-    const hadBallast = existsSync(this.#ballast);
-    rmSync(this.#ballast, { force: true });
+    const hadBallast = this.#dropBallast();
     return this.#emptyLog() || hadBallast;
   }
 
@@ -132,6 +142,6 @@ export class Space {
 
   /** Removes the ballast on close; the next process to open makes it again. */
   close(): void {
-    rmSync(this.#ballast, { force: true });
+    this.#dropBallast();
   }
 }
