@@ -124,7 +124,7 @@ test("a dequeue whose messages were recovered before its repeat does not get the
   expect(await direct.statistics(JOBS)).toMatchObject({ pending: 1, processing: 1 });
 });
 
-test("ack, nack, release, extend and forward answer as they did the first time", async () => {
+test("ack, nack, release and forward answer as they did the first time", async () => {
   await direct.enqueue(JOBS, ["a", "b", "c", "d"].map((text) => ({ data: bytes(text) })));
   const [a, b, c, d] = (await backend.dequeue(JOBS, { limit: 4 })).map(({ receipt }) => receipt);
   if (!a || !b || !c || !d) throw new Error("four messages");

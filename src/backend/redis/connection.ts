@@ -51,7 +51,8 @@ export class Connection {
   #progressMs = 0;
   #watchdog: Timer | undefined;
   #handshake: Timer | undefined;
-  #isDown = false;
+  // Until it was ready for the first time there is nothing to lose.
+  #isDown = true;
   #isClosed = false;
   #referenced: boolean | undefined;
   #whenIdle: (() => void) | undefined;
