@@ -306,8 +306,8 @@ export class SqliteBackend implements Backend {
     const swept = this.#stopSweep();
     await this.#writer.close();
     await swept;
-    this.#space.close();
     this.#database.close();
+    this.#space.afterClose();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -6,11 +6,14 @@ import type { Clock } from "../../core/clock.ts";
 import { QueueFSError, quote } from "../../core/errors.ts";
 import type { Database } from "./connection.ts";
 
-/** Kept beside the database and given up when the disk is full, so that acks go through: 512 KiB, a log of some 200 acks. */
+/**
+ * Kept beside the database while it is open and given up when the disk is full, so that acks go through: 512 KiB, a log of some 200 acks, or
+ * enough for the file to take the log in.
+ */
 const BALLAST_BYTES = 512 * 1024;
 /** How long an answer about free space holds, in milliseconds, unless many bytes were written. */
 const FREE_SPACE_VALID_MS = 1_000;
-/** Bytes written after which free space is looked at again. */
+/** Bytes written after which free space is looked at again, at most; near the floor it is a quarter of what is left above it. */
 const FREE_SPACE_VALID_BYTES = 4 * 1024 * 1024;
 /** Free pages of the file that are left in it, in bytes: a working queue uses them again. */
 const SPARE_BYTES = 1024 * 1024;
@@ -38,15 +41,15 @@ export class Space {
     this.#path = path;
     this.#clock = clock;
     this.#minFreeBytes = minFreeBytes;
-    this.#keepBallast();
   }
 
   get #ballast(): string {
     return `${this.#path}-ballast`;
   }
 
+  // In the sweep, so that processes that are done in a moment (commands) write none.
   #keepBallast(): void {
-    if (existsSync(this.#ballast) || !this.#look()) return;
+    if (existsSync(this.#ballast) || !this.#look() || this.#freeBytes < 2 * BALLAST_BYTES) return;
     try {
       writeFileSync(this.#ballast, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 });
     } catch {
@@ -70,10 +73,13 @@ export class Space {
     try {
       const { bavail, blocks, bsize } = statfsSync(dirname(this.#path));
       this.#freeBytes = bavail * bsize;
-      this.#enough = this.#freeBytes >= Math.min(this.#minFreeBytes, (blocks * bsize) / 20);
+      const above = this.#freeBytes - Math.min(this.#minFreeBytes, (blocks * bsize) / 20);
+      this.#enough = above >= 0;
+      this.#validBytes = Math.min(FREE_SPACE_VALID_BYTES, above / 4);
     } catch {
       // Where free space cannot be read, "disk full" still reaches the caller from the write itself.
       this.#enough = true;
+      this.#validBytes = FREE_SPACE_VALID_BYTES;
     }
     return this.#enough;
   }
@@ -86,7 +92,6 @@ export class Space {
     if (nowMs >= this.#validUntilMs || this.#validBytes < 0 || !this.#enough) {
       this.#look();
       this.#validUntilMs = nowMs + FREE_SPACE_VALID_MS;
-      this.#validBytes = FREE_SPACE_VALID_BYTES;
     }
     if (!this.#enough) {
       throw new QueueFSError("store-full", `the disk of ${quote(this.#path)} has only ${this.#freeBytes} bytes free, so nothing is enqueued (minFreeBytes is ${this.#minFreeBytes}); free space, then try again. Acks still work`);
@@ -140,8 +145,8 @@ export class Space {
     return this.#database.pragma(name, { simple: true }) as number;
   }
 
-  /** Removes the ballast on close; the next process to open makes it again. */
-  close(): void {
-    this.#dropBallast();
+  /** After the database was closed: the last one to close removes the log, and then the ballast has nobody left to serve. */
+  afterClose(): void {
+    if (!existsSync(`${this.#path}-wal`)) this.#dropBallast();
   }
 }
