@@ -1,5 +1,6 @@
 /** What a program holds to work with queues. */
 
+export type { WaitedStatus } from "./clear-watch.ts";
 export { bytesCodec, type Codec, jsonCodec, type StandardSchema, textCodec } from "./codec.ts";
 export type { ConsumeOptions } from "./consume.ts";
 export type { Delivery, NackOptions } from "./delivery.ts";
@@ -9,8 +10,9 @@ export { type EnqueueOptions, type ForwardTarget, NamedQueue, type NamedQueueOpt
 export { type ManagedStatus, QueueManager } from "./queue-manager.ts";
 export type { RateLimit } from "./rate-limit.ts";
 export { DEFAULT_BACKOFF, type RunOutcome } from "./run-handler.ts";
-export { type RepeatOptions, type Rhythm, repeat } from "./schedule.ts";
+export { type RepeatOptions, type Repetition, type Rhythm, repeat } from "./schedule.ts";
 export { type SignalOptions, type Stoppable, stopOnSignals } from "./shutdown.ts";
+export type { Stall, StallCause, StalledQueue } from "./stall.ts";
 export type { TelemetryCounts, TelemetryError } from "./telemetry.ts";
 export {
   type Completion,

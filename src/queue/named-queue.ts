@@ -4,19 +4,10 @@ import type { Backend } from "../backend/contract.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 import { DEFAULT_LEASE_MS, MAX_DELAY_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
-import type {
-  Cleared,
-  DeliveredMessage,
-  Forward,
-  NewMessage,
-  Page,
-  PageOptions,
-  QueueSettings,
-  QueueStatus,
-  Status,
-} from "../core/message.ts";
+import type { Cleared, DeliveredMessage, Forward, NewMessage, Page, PageOptions, QueueSettings, Status } from "../core/message.ts";
 import { type MessageId, parseChosenMessageId, parseMessageId, parseQueueName, type QueueName } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
+import type { WaitedStatus } from "./clear-watch.ts";
 import { type Codec, jsonCodec } from "./codec.ts";
 import { type ConsumeOptions, consume } from "./consume.ts";
 import { Delivery, type DeliveryContext } from "./delivery.ts";
@@ -303,10 +294,10 @@ export class NamedQueue<Value = unknown> {
   }
 
   /** Waits until the queue is complete; see {@link waitComplete} for options and errors. */
-  async waitComplete(options?: WaitOptions): Promise<QueueStatus> {
+  async waitComplete(options?: WaitOptions): Promise<WaitedStatus> {
     await this.ensure();
     const [status] = await waitComplete(this.backend, { queues: [this.name] }, options);
-    return status as QueueStatus;
+    return status as WaitedStatus;
   }
 
   /** This process's counts. */

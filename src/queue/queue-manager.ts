@@ -4,6 +4,7 @@ import type { Backend } from "../backend/contract.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 import type { QueueStatus } from "../core/message.ts";
 import { parseQueueName, type QueueName } from "../core/names.ts";
+import type { WaitedStatus } from "./clear-watch.ts";
 import type { Handler } from "./handler.ts";
 import { NamedQueue, type NamedQueueOptions } from "./named-queue.ts";
 import type { TelemetryCounts } from "./telemetry.ts";
@@ -110,7 +111,7 @@ export class QueueManager implements AsyncDisposable {
   }
 
   /** Waits until all queues are complete in one snapshot; see {@link waitComplete} for options and errors. */
-  async waitComplete(options?: WaitOptions): Promise<readonly QueueStatus[]> {
+  async waitComplete(options?: WaitOptions): Promise<readonly WaitedStatus[]> {
     await this.#ensureAll();
     return waitComplete(this.#backend, this.#selection, options);
   }

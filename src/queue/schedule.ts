@@ -2,10 +2,12 @@
 
 import { type Backoff, backoffMs } from "../core/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom } from "../core/clock.ts";
-import { QueueFSError, quote } from "../core/errors.ts";
+import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
+import { DEFAULT_REMEMBER_MS } from "../core/limits.ts";
 import { parseChosenMessageId } from "../core/names.ts";
-import { checkInteger } from "../core/options.ts";
+import { checkInteger, type OptionTable, readOptions } from "../core/options.ts";
 import { rest } from "./availability.ts";
+import { tell, warn } from "./callback.ts";
 import type { NamedQueue } from "./named-queue.ts";
 
 /** When something is repeated. */
@@ -15,14 +17,45 @@ export type Rhythm =
   /** A cron pattern of five fields, or six with seconds, in an IANA time zone (default UTC), daylight saving heeded. */
   | { readonly cron: string; readonly timeZone?: string };
 
+/** Options of {@link repeat}, as a table. */
+export const REPEAT_OPTIONS = {
+  lateMs: {
+    type: "integer",
+    minimum: 0,
+    maximum: 604_800_000,
+    default: DEFAULT_REMEMBER_MS,
+    meaning: "how late an instant's message may be stored, in milliseconds; later, the instant is left out",
+  },
+  signal: { type: "object", meaning: "ends the schedule" },
+  onError: { type: "object", meaning: "told when an instant's message could not be stored, and when an instant is left out" },
+  clock: { type: "object", meaning: "the time" },
+  random: { type: "object", meaning: "the randomness of waits between attempts" },
+} as const satisfies OptionTable;
+
 /** Options of {@link repeat}. */
 export interface RepeatOptions {
+  /**
+   * How late an instant's message may still be stored, in milliseconds, because the store was away or the process asleep; later, the instant
+   * is left out and `onError` told. 0 to 7 days, default ten minutes. Longer than the store's `rememberMs`, and an instant may get a second
+   * message when one process was cut off and another was not.
+   */
+  readonly lateMs?: number;
   /** Ends the schedule. */
   readonly signal?: AbortSignal;
-  /** Told when an instant's message could not be stored; it is tried again until the next instant. Default: a process warning. */
+  /** Told when an instant's message could not be stored, before it is tried again, and when an instant is left out. Default: a process warning. */
   readonly onError?: (error: unknown) => void;
+  /** The time; the host's unless given. */
   readonly clock?: Clock;
+  /** The randomness of the waits between attempts; the host's unless given. */
   readonly random?: Random;
+}
+
+/** A schedule that is kept. */
+export interface Repetition {
+  /** Ends it; resolves when the step that may be running has ended. */
+  stop(): Promise<void>;
+  /** Resolves when it has ended: stopped, out of instants, or its store closed. */
+  readonly ended: Promise<void>;
 }
 
 /** Waits between attempts to store. */
@@ -33,33 +66,42 @@ const SHORTEST_RHYTHM_MS = 100;
 const LONGEST_RHYTHM_MS = 366 * 24 * 3600 * 1000;
 
 /**
- * Enqueues `value(instant)` at every instant of the rhythm until the signal is aborted or `stop` is called. The message's id is made of the
- * schedule's name and the instant, so of several processes with the same schedule one stores it and the others find it stored: as long as
- * their clocks differ by less than the store's `rememberMs` (ten minutes). Instants at which no process ran are left out. The queue is
- * complete between instants: nothing is stored ahead.
+ * Enqueues `value(instant)` at every instant of the rhythm until the signal is aborted, `stop` is called or the store is closed. The message's
+ * id is made of the schedule's name and the instant, so of several processes with the same schedule one stores it and the others find it
+ * stored: as long as their clocks differ by less than the store's `rememberMs` (ten minutes). Instants at which no process ran are left
+ * out. The queue is complete between instants: nothing is stored ahead. A schedule keeps its process alive.
  *
  * @param name names the schedule within its queue: the same in every process
+ * @param value the value for an instant; the same in every process
  * @throws QueueFSError `invalid-argument` for a rhythm that cannot be kept, `dependency-missing` when cron support does not load
  */
 export async function repeat<Value>(
   queue: NamedQueue<Value>,
   name: string,
   rhythm: Rhythm,
-  value: (instant: Date) => Value,
+  value: (instant: Date) => Value | Promise<Value>,
   options: RepeatOptions = {},
-): Promise<{ stop(): Promise<void> }> {
-  parseChosenMessageId(`${name}@${new Date(0).toISOString()}`);
+): Promise<Repetition> {
+  parseChosenMessageId(idOf(name, new Date(0)));
+  const { lateMs } = readOptions("repeat", REPEAT_OPTIONS, options);
   const next = await instantsOf(rhythm);
   const stopping = new AbortController();
-  const signal = options.signal === undefined ? stopping.signal : AbortSignal.any([options.signal, stopping.signal]);
-  const schedule = new Schedule(queue, name, next, value, options, signal);
-  const running = schedule.run();
+  const stop = (): void => stopping.abort();
+  options.signal?.addEventListener("abort", stop, { once: true });
+  if (options.signal?.aborted) stop();
+  const schedule = new Schedule(queue, name, next, value, { ...options, lateMs }, stopping.signal);
+  const ended = schedule.run().finally(() => options.signal?.removeEventListener("abort", stop));
   return {
-    async stop() {
-      stopping.abort();
-      await running;
+    ended,
+    stop() {
+      stop();
+      return ended;
     },
   };
+}
+
+function idOf(name: string, instant: Date): string {
+  return `${name}@${instant.toISOString()}`;
 }
 
 /** The function from a moment to the first instant after it; `undefined` when there is none. */
@@ -68,7 +110,7 @@ async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number |
     const everyMs = checkInteger("everyMs", rhythm.everyMs, SHORTEST_RHYTHM_MS, LONGEST_RHYTHM_MS);
     return (afterMs) => (Math.floor(afterMs / everyMs) + 1) * everyMs;
   }
-  const { Cron } = await import("croner");
+  const { Cron } = await loadCron();
   try {
     const pattern = new Cron(rhythm.cron, { timezone: rhythm.timeZone ?? "UTC", paused: true });
     const next = (afterMs: number): number | undefined => pattern.nextRun(new Date(afterMs))?.getTime();
@@ -83,12 +125,22 @@ async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number |
   }
 }
 
+async function loadCron(): Promise<typeof import("croner")> {
+  try {
+    return await import("croner");
+  } catch (error) {
+    throw new QueueFSError("dependency-missing", "cron patterns need the package croner, which cannot be loaded: npm install croner", {
+      cause: error,
+    });
+  }
+}
+
 class Schedule<Value> {
   readonly #queue: NamedQueue<Value>;
   readonly #name: string;
   readonly #next: (afterMs: number) => number | undefined;
-  readonly #value: (instant: Date) => Value;
-  readonly #options: RepeatOptions;
+  readonly #value: (instant: Date) => Value | Promise<Value>;
+  readonly #options: RepeatOptions & { readonly lateMs: number };
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
 
@@ -96,8 +148,8 @@ class Schedule<Value> {
     queue: NamedQueue<Value>,
     name: string,
     next: (afterMs: number) => number | undefined,
-    value: (instant: Date) => Value,
-    options: RepeatOptions,
+    value: (instant: Date) => Value | Promise<Value>,
+    options: RepeatOptions & { readonly lateMs: number },
     signal: AbortSignal,
   ) {
     this.#queue = queue;
@@ -110,6 +162,18 @@ class Schedule<Value> {
   }
 
   async run(): Promise<void> {
+    // Timers of clocks let the process end, which a schedule must not do between two instants.
+    const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
+    try {
+      await this.#keep();
+    } catch (error) {
+      this.#report(error);
+    } finally {
+      clearInterval(keepAlive);
+    }
+  }
+
+  async #keep(): Promise<void> {
     let lastMs = this.#clock.wallMs();
     while (!this.#signal.aborted) {
       // After a step back of the wall clock, instants that had their message are not given another.
@@ -118,7 +182,7 @@ class Schedule<Value> {
       await this.#restUntil(instantMs);
       if (this.#signal.aborted) return;
       lastMs = instantMs;
-      await this.#store(new Date(instantMs));
+      if (!(await this.#store(new Date(instantMs)))) return;
     }
   }
 
@@ -128,19 +192,32 @@ class Schedule<Value> {
     }
   }
 
-  async #store(instant: Date): Promise<void> {
-    const giveUpMs = this.#next(instant.getTime()) ?? Number.POSITIVE_INFINITY;
+  /** Stores the message of an instant, or leaves the instant out. Answers whether the schedule goes on. */
+  async #store(instant: Date): Promise<boolean> {
+    const instantMs = instant.getTime();
+    const nextMs = this.#next(instantMs) ?? Number.POSITIVE_INFINITY;
     for (let attempt = 1; !this.#signal.aborted; attempt += 1) {
+      const nowMs = this.#clock.wallMs();
+      if (nowMs - instantMs > this.#options.lateMs || (attempt > 1 && nowMs >= nextMs)) {
+        this.#report(new QueueFSError("timed-out", `the schedule ${quote(this.#name)} leaves out ${instant.toISOString()}: it is over`));
+        return true;
+      }
       try {
-        await this.#queue.enqueue(this.#value(instant), { id: `${this.#name}@${instant.toISOString()}` });
-        return;
+        await this.#queue.enqueue(await this.#value(instant), { id: idOf(this.#name, instant) });
+        return true;
       } catch (error) {
         // Another process stored other bytes for the same instant: the instant has its message.
-        if (error instanceof QueueFSError && error.code === "id-conflict") return;
-        (this.#options.onError ?? ((failure: unknown) => process.emitWarning(String(failure))))(error);
+        if (isQueueFSError(error, "id-conflict")) return true;
+        this.#report(error);
+        if (isQueueFSError(error, "closed")) return false;
         await rest(this.#clock, backoffMs(STORE_BACKOFF, attempt, this.#options.random ?? systemRandom), this.#signal);
-        if (this.#clock.wallMs() >= giveUpMs) return;
       }
     }
+    return true;
+  }
+
+  #report(error: unknown): void {
+    const { onError = warn } = this.#options;
+    tell(() => onError(error));
   }
 }

@@ -7,6 +7,8 @@ import { DEFAULT_WAIT_POLL_MS, WAIT_GAP_MS } from "../core/limits.ts";
 import { isComplete, type Mark, type QueueSelection, type QueueStatus } from "../core/message.ts";
 import { isWithin, type QueueName } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
+import { ClearWatch, type WaitedStatus } from "./clear-watch.ts";
+import { type Stall, StallWatch } from "./stall.ts";
 
 /** Options of {@link waitComplete}. */
 export interface WaitOptions {
@@ -23,6 +25,13 @@ export interface WaitOptions {
   readonly onProgress?: (statuses: readonly QueueStatus[]) => void;
   /** Gets every failure to look that the wait rides out (store busy, store away). What it throws ends the wait. */
   readonly onError?: (error: QueueFSError) => void;
+  /**
+   * Told when nothing has moved in the queues for `stallMs`, and again after each further `stallMs`, with what holds them: consumers that
+   * are busy or hang, nobody who takes, leases nobody recovered, or delays. What it throws ends the wait.
+   */
+  readonly onStall?: (stall: Stall) => void;
+  /** How long nothing must move before `onStall` is told, in milliseconds; it is told by half of that later. 10 to 3,600,000, default 60,000. */
+  readonly stallMs?: number;
   /** The clock of deadline and poll. Default: the host's. */
   readonly clock?: Clock;
   /** How often to look although nothing woke the wait, in milliseconds. 1 to 3,600,000, default 1,000. */
@@ -30,7 +39,7 @@ export interface WaitOptions {
 }
 
 /** What waiting needs of a backend. */
-export type WaitedBackend = Pick<Backend, "statuses" | "mark" | "reached" | "subscribe">;
+export type WaitedBackend = Pick<Backend, "statuses" | "mark" | "reached" | "subscribe" | "statistics" | "nextDue">;
 
 /** A verdict and the snapshot it was judged by. */
 export interface Completion {
@@ -75,6 +84,14 @@ export const WAIT_OPTIONS = {
   upTo: { type: "choice", choices: ["now"], meaning: "wait only for what was enqueued before the call" },
   onProgress: { type: "object", meaning: "gets every snapshot" },
   onError: { type: "object", meaning: "gets every failure that is ridden out" },
+  onStall: { type: "object", meaning: "told when nothing moves" },
+  stallMs: {
+    type: "integer",
+    minimum: 10,
+    maximum: 3_600_000,
+    default: 60_000,
+    meaning: "how long nothing must move before onStall is told, in milliseconds",
+  },
   clock: { type: "object", meaning: "the clock of deadline and poll" },
   pollIntervalMs: {
     type: "integer",
@@ -97,7 +114,8 @@ export async function isAllComplete(backend: Pick<Backend, "statuses">, selectio
 }
 
 /**
- * Waits until the selected queues are complete, and resolves with the very snapshot that said so. It keeps the process alive meanwhile.
+ * Waits until the selected queues are complete, and resolves with the very snapshot that said so. A queue that was emptied by `clear` is
+ * complete too; its status then says how many messages were cleared meanwhile (of the first 1,000 queues). It keeps the process alive.
  * A store that is busy or away is never taken for complete: the wait goes on, and `onError` is told.
  *
  * @throws WaitTimeoutError when `timeoutMs` has passed
@@ -109,13 +127,13 @@ export async function waitComplete(
   backend: WaitedBackend,
   selection: QueueSelection,
   options?: WaitOptions,
-): Promise<readonly QueueStatus[]> {
+): Promise<readonly WaitedStatus[]> {
   const checked = checkWait(options);
   checked.signal?.throwIfAborted();
   return new Promise((resolve, reject) => new Wait(backend, selection, checked, resolve, reject).start());
 }
 
-type CheckedWait = WaitOptions & Required<Pick<WaitOptions, "timeoutMs" | "clock" | "pollIntervalMs">>;
+type CheckedWait = WaitOptions & Required<Pick<WaitOptions, "timeoutMs" | "clock" | "pollIntervalMs" | "stallMs">>;
 
 function checkWait(options: WaitOptions | undefined): CheckedWait {
   const { timeoutMs = Number.POSITIVE_INFINITY, ...others } = options ?? {};
@@ -127,7 +145,8 @@ function checkWait(options: WaitOptions | undefined): CheckedWait {
     );
   }
   const values = readOptions("waitComplete", WAIT_OPTIONS, typeof options === "object" ? others : options);
-  return { clock: systemClock, ...(values as WaitOptions), timeoutMs, pollIntervalMs: values.pollIntervalMs };
+  const { pollIntervalMs, stallMs } = values;
+  return { clock: systemClock, ...(values as WaitOptions), timeoutMs, pollIntervalMs, stallMs };
 }
 
 /**
@@ -138,11 +157,15 @@ class Wait {
   readonly #backend: WaitedBackend;
   readonly #selection: QueueSelection;
   readonly #options: CheckedWait;
-  readonly #resolve: (statuses: readonly QueueStatus[]) => void;
+  readonly #resolve: (statuses: readonly WaitedStatus[]) => void;
   readonly #reject: (reason: unknown) => void;
   readonly #deadlineMs: number;
   readonly #names: ReadonlySet<QueueName> | undefined;
+  readonly #clears: ClearWatch;
+  readonly #stalls: StallWatch | undefined;
   #settled = false;
+  /** The snapshot that said "complete", while what was cleared is looked up. */
+  #complete: readonly QueueStatus[] | undefined;
   #looking = false;
   #changed = false;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
@@ -158,10 +181,16 @@ class Wait {
     backend: WaitedBackend,
     selection: QueueSelection,
     options: CheckedWait,
-    resolve: (statuses: readonly QueueStatus[]) => void,
+    resolve: (statuses: readonly WaitedStatus[]) => void,
     reject: (reason: unknown) => void,
   ) {
+    const { onStall } = options;
     this.#backend = backend;
+    this.#clears = new ClearWatch(backend);
+    if (onStall !== undefined) {
+      const tell = (stall: Stall): void => this.#call(() => onStall(stall));
+      this.#stalls = new StallWatch(backend, options.clock, options.stallMs, () => this.#incomplete(), tell);
+    }
     this.#selection = selection;
     this.#options = options;
     this.#resolve = resolve;
@@ -182,13 +211,20 @@ class Wait {
       return;
     }
     if (this.#options.timeoutMs > 0) this.#armDeadline();
+    // In the same turn as the first look, so that no clear falls between the call and this.
+    if (this.#names !== undefined && this.#options.timeoutMs > 0) this.#clears.watch(this.#names);
+    this.#stalls?.start();
     void this.#look();
+  }
+
+  #incomplete(): readonly QueueName[] {
+    return (this.#last ?? []).filter((status) => !isComplete([status])).map(({ queue }) => queue);
   }
 
   readonly #onAbort = (): void => this.#fail(this.#options.signal?.reason);
 
   #onChange(queues: ReadonlySet<QueueName> | undefined): void {
-    if (this.#settled || this.#changed || !this.#concerns(queues)) return;
+    if (this.#settled || this.#complete !== undefined || this.#changed || !this.#concerns(queues)) return;
     this.#changed = true;
     if (!this.#looking) this.#lookAfter(this.#gapMs());
   }
@@ -224,7 +260,7 @@ class Wait {
     } catch (error) {
       this.#failed(error);
     }
-    if (verdict !== undefined) this.#judged(verdict);
+    if (verdict !== undefined) await this.#judged(verdict);
     this.#looking = false;
     if (this.#settled) return;
     if (this.#options.timeoutMs === 0) this.#timeOut();
@@ -241,12 +277,17 @@ class Wait {
     return { complete: upTo === undefined ? isComplete(statuses) : reached, statuses };
   }
 
-  #judged({ complete, statuses }: Completion): void {
+  async #judged({ complete, statuses }: Completion): Promise<void> {
     if (this.#settled) return;
     this.#last = statuses;
     this.#failure = undefined;
     this.#call(() => this.#options.onProgress?.(statuses));
-    if (complete) this.#settle(() => this.#resolve(statuses));
+    if (this.#options.timeoutMs > 0 && !this.#settled) this.#clears.watch(statuses.map(({ queue }) => queue));
+    if (!complete || this.#settled) return;
+    // The verdict stands; a deadline that passes meanwhile does not take it back.
+    this.#complete = statuses;
+    const waited = await this.#clears.compare(statuses);
+    this.#settle(() => this.#resolve(waited));
   }
 
   #failed(error: unknown): void {
@@ -276,6 +317,11 @@ class Wait {
   }
 
   #timeOut(): void {
+    const complete = this.#complete;
+    if (complete !== undefined) {
+      this.#settle(() => this.#resolve(complete));
+      return;
+    }
     const options = this.#failure === undefined ? undefined : { cause: this.#failure };
     this.#fail(new WaitTimeoutError(this.#selection, this.#options.timeoutMs, this.#last, options));
   }
@@ -291,6 +337,7 @@ class Wait {
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.#nextLook?.cancel();
     this.#deadline?.cancel();
+    this.#stalls?.stop();
     this.#unsubscribe?.();
     tell();
   }

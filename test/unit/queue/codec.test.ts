@@ -7,7 +7,8 @@ const evenNumber: StandardSchema<number> = {
   "~standard": {
     version: 1,
     vendor: "test",
-    validate: (value) => (typeof value === "number" && value % 2 === 0 ? { value } : { issues: [{ message: "must be even", path: ["n"] }] }),
+    validate: (value) =>
+      typeof value === "number" && value % 2 === 0 ? { value } : { issues: [{ message: "must be even", path: ["n"] }] },
   },
 };
 
@@ -29,7 +30,8 @@ describe("codecs", () => {
     expect(await json.decode(await json.encode({ a: [1, null] }))).toEqual({ a: [1, null] });
     const circle: { self?: unknown } = {};
     circle.self = circle;
-    for (const value of [undefined, () => 0, circle, 1n]) await expect(json.encode(value)).rejects.toMatchObject({ code: "invalid-argument" });
+    for (const value of [undefined, () => 0, circle, 1n])
+      await expect(json.encode(value)).rejects.toMatchObject({ code: "invalid-argument" });
   });
 
   test("a validator judges both ways, and its words are passed on", async () => {

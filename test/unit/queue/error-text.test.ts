@@ -47,10 +47,16 @@ test("a text of five megabytes is cut", () => {
 
 test("anything at all gives a text without NUL and lone surrogates, at most 4,096 characters", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.anything(), fc.string({ unit: "binary" }).map((text) => new Error(text))), (thrown) => {
-      const text = errorText(thrown);
-      expect(text.length).toBeLessThanOrEqual(4096);
-      expect(text).not.toMatch(/\0|[\ud800-\udfff]/u);
-    }),
+    fc.property(
+      fc.oneof(
+        fc.anything(),
+        fc.string({ unit: "binary" }).map((text) => new Error(text)),
+      ),
+      (thrown) => {
+        const text = errorText(thrown);
+        expect(text.length).toBeLessThanOrEqual(4096);
+        expect(text).not.toMatch(/\0|[\ud800-\udfff]/u);
+      },
+    ),
   );
 });
