@@ -1,7 +1,7 @@
 /**
- * Whole numbers as base 36 text, the digits of ids and receipts. Number.prototype.toString(36) takes half a microsecond above 2^31, and
- * joining its pieces leaves a string of pieces that must be joined anew at its first use: more than all else that a delivery costs in
- * memory. Both functions here write digits into an array of character codes and make one plain string of them.
+ * Receipts: whole numbers in base 36, joined by hyphens. Number.prototype.toString(36) takes half a microsecond above 2^31, and a
+ * template of its results is a string of pieces that its first use joins anew: together more than all else that a delivery costs in
+ * memory. Here the digits are written into an array of character codes, of which one plain string is made.
  */
 
 const BASE = 36;
@@ -50,14 +50,6 @@ function codesOf(length: number): number[] {
 
 function textOf(codes: number[]): string {
   return String.fromCharCode.apply(undefined, codes);
-}
-
-/** The text that `value.toString(36)` gives, for a whole number from 0 to 2^53 - 1. */
-export function toBase36(value: number): string {
-  const length = digitCount(value);
-  const codes = codesOf(length);
-  writeDigits(value, codes, length);
-  return textOf(codes);
 }
 
 /** `letter-first-second-third`, the numbers (whole, from 0 to 2^53 - 1) in base 36; `letter` is one ASCII character. */

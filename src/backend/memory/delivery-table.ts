@@ -91,7 +91,7 @@ function placeIn(receipt: string): number {
   for (index += 1; index < length; index += 1) {
     const code = receipt.charCodeAt(index);
     if (code === HYPHEN) break;
-    place = place * 36 + code - (code <= NINE ? 48 : 87);
+    place = place * 36 + (code - (code <= NINE ? 48 : 87));
   }
   return place;
 }

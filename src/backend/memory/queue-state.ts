@@ -1,6 +1,5 @@
 /** The state of one queue. Each method leaves all of it consistent; together with deliveries.ts these are all its changes. */
 
-import { toBase36 } from "../../core/base36.ts";
 import type { Cleared, QueueSettings, Status } from "../../core/message.ts";
 import { type MessageId, makeMessageId, placeOfMessageId, type QueueName, type Receipt } from "../../core/names.ts";
 import { Backlog } from "./backlog.ts";
@@ -96,7 +95,7 @@ export class QueueState {
   }
 
   #makeId(place: number): MessageId {
-    return (this.#idPrefix + toBase36(place)) as MessageId;
+    return (this.#idPrefix + place.toString(36)) as MessageId;
   }
 
   /** Puts a message that is in no collection back among the pending ones. */

@@ -1,6 +1,5 @@
 /** What all queues of one store share. */
 
-import { toBase36 } from "../../core/base36.ts";
 import type { Random } from "../../core/clock.ts";
 import { CopyOut } from "./copy-out.ts";
 import { SegmentPool } from "./segment.ts";
@@ -16,7 +15,7 @@ export class Resources {
   #lastSlot = 0;
 
   constructor(random: Random) {
-    this.id = toBase36(random.token());
+    this.id = random.token().toString(36);
   }
 
   /** The number of a new life of some queue; never used before in this store. */

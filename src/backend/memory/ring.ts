@@ -52,17 +52,6 @@ export class Ring<Item> {
     return item;
   }
 
-  /** Removes the last item and returns it, or `undefined` when there is none. */
-  pop(): Item | undefined {
-    if (this.#length === 0) return undefined;
-    const slot = (this.#head + this.#length - 1) & (this.#slots.length - 1);
-    const item = this.#slots[slot];
-    this.#slots[slot] = undefined;
-    this.#length -= 1;
-    this.#shrink();
-    return item;
-  }
-
   /** Removes the first `count` items, which must not be more than there are. */
   dropFirst(count: number): void {
     for (let index = 0; index < count; index += 1) this.#slots[(this.#head + index) & (this.#slots.length - 1)] = undefined;
