@@ -74,9 +74,14 @@ export type HistoryStep = { readonly client: 0 | 1 } & (
   | { readonly do: "redrive"; readonly queue: HistoryQueue; readonly items: readonly Reference[] }
   | { readonly do: "drop"; readonly queue: HistoryQueue; readonly items: readonly Reference[] }
   | { readonly do: "passTime"; readonly ms: number }
+  /** The client is closed and opened again; what it held in hand stays as it is. */
+  | { readonly do: "reopen" }
 );
 
 type Step<Do extends HistoryStep["do"]> = Extract<HistoryStep, { readonly do: Do }>;
+
+/** A step that asks something of the store. */
+type StoreStep = Exclude<HistoryStep, Step<"passTime"> | Step<"reopen">>;
 
 /** How a history is run. */
 export interface HistoryOptions {
@@ -106,7 +111,7 @@ class History {
   }
 
   /** Makes one step on both sides and compares. */
-  async step(step: Exclude<HistoryStep, Step<"passTime">>, where: string): Promise<void> {
+  async step(step: StoreStep, where: string): Promise<void> {
     // A repeated request need not look at the queue, so whether it recovers ended leases is left open: recover before it.
     if (step.do === "dequeue" && step.requestId !== undefined) await this.step({ client: step.client, do: "recover" }, where);
     const { model, store, compare = (expected, actual, at) => this.#names.match(expected, actual, at) } = this.#sides(step);
@@ -133,7 +138,7 @@ class History {
     return this.#clients[step.client] as Backend;
   }
 
-  #sides(step: Exclude<HistoryStep, Step<"passTime">>): Sides {
+  #sides(step: StoreStep): Sides {
     const client = this.#client(step);
     const { model } = this;
     switch (step.do) {
@@ -364,11 +369,18 @@ export async function runHistory(
     for (let client = 0; client < 2; client += 1) clients.push(await store.open(options));
     const history = new History(new ModelStore(clock, options.rememberMs), new Correspondence(exactTimes), clients);
     for (const [index, step] of steps.entries()) {
+      const where = `step ${index}, ${step.do}`;
       if (step.do === "passTime") {
         clock.advance(step.ms);
         await store.passTime(step.ms);
+      } else if (step.do === "reopen") {
+        // Opening recovers by itself, at once or soon; done before it, nothing is left to differ.
+        await history.step({ client: step.client, do: "recover" }, where);
+        await clients[step.client]?.close();
+        clients[step.client] = await store.open(options);
+        await history.compareAll(where);
       } else {
-        await history.step(step, `step ${index}, ${step.do}`);
+        await history.step(step, where);
       }
       if (index % 16 === 15) await turn();
     }

@@ -24,6 +24,7 @@ it("redis skips exactly these cases", () => {
       "statistics: delayed messages count as delayed until their time has come",
       "statistics: ages are counted from the enqueue, of the oldest in each state",
       "bounds: a full store refuses new messages and drops none; acks still work and make room",
+      "bounds: the bound counts exactly: repeats and conflicts take no room, and an ack makes room for what it forwards",
     ]
   `);
 });

@@ -7,6 +7,6 @@ import { histories, randomness } from "./steps.ts";
 it("sqlite answers like the model, whatever happens in whatever order", async () => {
   await fc.assert(
     fc.asyncProperty(histories(true, 100), (steps) => runHistory(steps, sqliteHarness("normal"), { options: { rememberMs: 10_000 } })),
-    randomness(80),
+    randomness(60),
   );
 });

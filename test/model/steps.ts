@@ -100,6 +100,7 @@ export function histories(timed: boolean, maxLength: number): fc.Arbitrary<Histo
     step("reached", 4, { back: fc.nat(3) }),
     step("statistics", 2, { queue }),
     step("recover", timed ? 4 : 1, {}),
+    step("reopen", 1, {}),
     step("deadLetters", 1, { queue, limit }),
     step("redrive", 3, { queue, items: references }),
     step("drop", 1, { queue, items: references }),

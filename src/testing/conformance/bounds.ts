@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../../core/limits.ts";
 import { section } from "./case.ts";
-import { ack, bytes, content, counts, everyMessage, JOBS, make, put, refused, take } from "./steps.ts";
+import { ack, bytes, content, counts, everyMessage, JOBS, make, name, put, refused, take, withId } from "./steps.ts";
 
 /** The cases of the section "bounds". */
 export const boundCases = section("bounds", [
@@ -50,6 +50,39 @@ export const boundCases = section("bounds", [
       await refused(() => backend.enqueue(JOBS, [{ data: bytes("4") }, { data: bytes("5") }]), "store-full");
       await put(backend, JOBS, "4");
       assert.deepEqual((await everyMessage(backend, JOBS)).map(content), ["2", "3", "4"]);
+    },
+  },
+  {
+    name: "the bound counts exactly: repeats and conflicts take no room, and an ack makes room for what it forwards",
+    needs: ["bounded"],
+    options: { maxMessages: 3 },
+    async run({ backend }) {
+      await make(backend, JOBS, "next");
+      const answers = await backend.enqueue(JOBS, [
+        withId("x", "1"),
+        withId("x", "1"),
+        withId("x", "other"),
+        withId("y", "2"),
+        { data: bytes("3") },
+      ]);
+      assert.deepEqual(
+        answers.map((answer) => answer.outcome),
+        ["enqueued", "repeated", "conflict", "enqueued", "enqueued"],
+      );
+      assert.deepEqual(await backend.enqueue(JOBS, [withId("y", "2"), withId("y", "other")]), [
+        { outcome: "repeated", id: "y" },
+        { outcome: "conflict", id: "y" },
+      ]);
+      const held = await take(backend, JOBS);
+      const forward = (count: number) => [{ queue: name("next"), messages: Array.from({ length: count }, () => ({ data: held.data })) }];
+      await refused(() => backend.ack(JOBS, [{ receipt: held.receipt, forward: forward(2) }]), "store-full");
+      await counts(backend, JOBS, 2, 1);
+      await counts(backend, name("next"), 0, 0);
+      const [answer] = await backend.ack(JOBS, [{ receipt: held.receipt, forward: forward(1) }]);
+      assert.equal(answer?.outcome, "acked");
+      await refused(() => backend.enqueue(JOBS, [{ data: bytes("4") }]), "store-full");
+      assert.deepEqual(await backend.clear(name("next")), { pending: 1, processing: 0 });
+      await put(backend, JOBS, "4");
     },
   },
 ]);

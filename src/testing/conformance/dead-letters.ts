@@ -75,6 +75,27 @@ export const deadLetterCases = section("dead letters", [
     },
   },
   {
+    name: "a nack without a reason, or with an empty one, leaves the last reason there was",
+    async run({ backend }) {
+      await make(backend, JOBS);
+      await put(backend, JOBS, "absent", "empty");
+      for (const rest of [{}, { reason: "" }]) {
+        const first = await take(backend, JOBS);
+        await backend.nack(JOBS, [{ receipt: first.receipt, reason: "it hurts" }]);
+        const second = await take(backend, JOBS);
+        assert.equal(second.id, first.id);
+        assert.deepEqual(await backend.nack(JOBS, [{ receipt: second.receipt, giveUp: true, ...rest }]), ["dead"]);
+      }
+      assert.deepEqual(
+        (await everyDeadLetter(backend, JOBS)).map((one) => [content(one), one.reason]),
+        [
+          ["absent", "it hurts"],
+          ["empty", "it hurts"],
+        ],
+      );
+    },
+  },
+  {
     name: "at maxDeliveries a recovery moves the message too, with the last reason there was",
     async run({ backend, passTime, spanMs }) {
       await backend.createQueue(JOBS, { maxDeliveries: 2 });

@@ -80,6 +80,31 @@ export const settlingCases = section("settling", [
     },
   },
   {
+    name: "the arrays of a call are the caller's: changing them after the call, even before its answer, changes nothing",
+    async run({ backend }) {
+      await make(backend, JOBS);
+      await put(backend, JOBS, "1", "2", "3", "4", "5");
+      const held = await backend.dequeue(JOBS, { limit: 4 });
+      const [one, two, three, four] = held.map((delivered) => delivered.receipt) as [Receipt, Receipt, Receipt, Receipt];
+      const acks: { receipt: Receipt; forward?: { queue: typeof JOBS; messages: { data: Uint8Array }[] }[] }[] = [
+        { receipt: one, forward: [{ queue: JOBS, messages: [{ data: bytes("forwarded") }] }] },
+      ];
+      const nacks = [{ receipt: two, delayMs: 0 }];
+      const releases = [three];
+      const extensions = [{ receipt: four, leaseMs: 50_000 }];
+      const answers = [
+        backend.ack(JOBS, acks),
+        backend.nack(JOBS, nacks),
+        backend.release(JOBS, releases),
+        backend.extend(JOBS, extensions),
+      ];
+      for (const array of [acks, nacks, releases, extensions]) array.length = 0;
+      assert.equal(((await answers[0]) as { outcome: string }[])[0]?.outcome, "acked");
+      assert.deepEqual(await Promise.all(answers.slice(1)), [["pending"], ["released"], ["extended"]]);
+      assert.deepEqual(await takeTexts(backend, JOBS), ["2", "3", "5", "forwarded"]);
+    },
+  },
+  {
     name: "calls for nothing answer with nothing",
     async run({ backend }) {
       await make(backend, JOBS);
