@@ -62,14 +62,16 @@ export interface Repetition {
 const STORE_BACKOFF: Backoff = { firstMs: 200, maximumMs: 10_000 };
 /** Timers are set for this long at most, in milliseconds, so that a step of the wall clock is noticed. */
 const LONGEST_REST_MS = 60_000;
+/** A wall clock set back by more than this, in milliseconds, was wrong; less, and the hours are lived through again without messages. */
+const LONGEST_STEP_BACK_MS = 3 * 3600 * 1000;
 const SHORTEST_RHYTHM_MS = 100;
 const LONGEST_RHYTHM_MS = 366 * 24 * 3600 * 1000;
 
 /**
  * Enqueues `value(instant)` at every instant of the rhythm until the signal is aborted, `stop` is called or the store is closed. The message's
  * id is made of the schedule's name and the instant, so of several processes with the same schedule one stores it and the others find it
- * stored: as long as their clocks differ by less than the store's `rememberMs` (ten minutes). Instants at which no process ran are left
- * out. The queue is complete between instants: nothing is stored ahead. A schedule keeps its process alive.
+ * stored: as long as their clocks differ by less than the store's `rememberMs` (ten minutes). Of instants at which no process ran, the
+ * last one is made up for if it is not over for long, see `lateMs`. The queue is complete between instants: nothing is stored ahead. A schedule keeps its process alive.
  *
  * @param name names the schedule within its queue: the same in every process
  * @param value the value for an instant; the same in every process
@@ -104,8 +106,12 @@ function idOf(name: string, instant: Date): string {
   return `${name}@${instant.toISOString()}`;
 }
 
-/** The function from a moment to the first instant after it; `undefined` when there is none. */
-async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number | undefined> {
+/**
+ * The function from a moment to the first instant after it, in milliseconds since 1970; it answers `undefined` when there is none.
+ *
+ * @throws QueueFSError `invalid-argument`, `dependency-missing`
+ */
+export async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number | undefined> {
   if ("everyMs" in rhythm) {
     const everyMs = checkInteger("everyMs", rhythm.everyMs, SHORTEST_RHYTHM_MS, LONGEST_RHYTHM_MS);
     return (afterMs) => (Math.floor(afterMs / everyMs) + 1) * everyMs;
@@ -114,7 +120,7 @@ async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number |
   try {
     const pattern = new Cron(rhythm.cron, { timezone: rhythm.timeZone ?? "UTC", paused: true });
     const next = (afterMs: number): number | undefined => pattern.nextRun(new Date(afterMs))?.getTime();
-    next(0);
+    if (next(0) === undefined) throw new Error("it names no instant");
     return next;
   } catch (error) {
     throw new QueueFSError(
@@ -176,20 +182,38 @@ class Schedule<Value> {
   async #keep(): Promise<void> {
     let lastMs = this.#clock.wallMs();
     while (!this.#signal.aborted) {
-      // After a step back of the wall clock, instants that had their message are not given another.
-      const instantMs = this.#next(Math.max(lastMs, this.#clock.wallMs()));
-      if (instantMs === undefined) return;
-      await this.#restUntil(instantMs);
+      const nextMs = this.#next(lastMs);
+      if (nextMs === undefined) return;
+      if (!(await this.#restUntil(nextMs, lastMs - LONGEST_STEP_BACK_MS))) {
+        lastMs = this.#clock.wallMs();
+        continue;
+      }
       if (this.#signal.aborted) return;
-      lastMs = instantMs;
-      if (!(await this.#store(new Date(instantMs)))) return;
+      // After a step back of the wall clock, instants that had their message are not given another: they are not after the last one.
+      lastMs = this.#lastPassed(nextMs);
+      if (!(await this.#store(new Date(lastMs)))) return;
     }
   }
 
-  async #restUntil(instantMs: number): Promise<void> {
-    for (let leftMs = instantMs - this.#clock.wallMs(); leftMs > 0 && !this.#signal.aborted; leftMs = instantMs - this.#clock.wallMs()) {
-      await rest(this.#clock, Math.min(leftMs, LONGEST_REST_MS), this.#signal);
+  /** Of this instant, which has passed, and those that have passed since, the last one: the others are left out. */
+  #lastPassed(instantMs: number): number {
+    const nowMs = this.#clock.wallMs();
+    const isOver = nowMs - instantMs > this.#options.lateMs;
+    let lastMs = isOver ? (this.#next(nowMs - this.#options.lateMs - 1) ?? instantMs) : instantMs;
+    if (lastMs > nowMs) return instantMs;
+    for (let next = this.#next(lastMs); next !== undefined && next <= nowMs; next = this.#next(lastMs)) lastMs = next;
+    return lastMs;
+  }
+
+  /** Rests until the instant has come; `false` when it turns out that the clock was wrong all the time and has been set right. */
+  async #restUntil(instantMs: number, earliestMs: number): Promise<boolean> {
+    while (!this.#signal.aborted) {
+      const nowMs = this.#clock.wallMs();
+      if (nowMs < earliestMs) return false;
+      if (nowMs >= instantMs) return true;
+      await rest(this.#clock, Math.min(instantMs - nowMs, LONGEST_REST_MS), this.#signal);
     }
+    return true;
   }
 
   /** Stores the message of an instant, or leaves the instant out. Answers whether the schedule goes on. */
