@@ -90,21 +90,40 @@ async function losing<Answer>(program: keyof typeof PROGRAMS, call: () => Promis
 }
 
 test("an enqueue is stored once, and its answer names the message that is there", async () => {
-  const [answer] = await losing("enqueue", () => backend.enqueue(JOBS, [{ data: bytes("a") }]), () => pending(1, 0));
+  const [answer] = await losing(
+    "enqueue",
+    () => backend.enqueue(JOBS, [{ data: bytes("a") }]),
+    () => pending(1, 0),
+  );
   expect(answer?.outcome).toBe("enqueued");
   expect((await direct.messages(JOBS)).items.map(({ id }) => id)).toEqual([answer?.id]);
   const chosen = { data: bytes("b"), id: "chosen" as MessageId };
   // "enqueued", not "repeated": the first answer.
-  expect(await losing("step", () => backend.enqueue(JOBS, [chosen]), () => pending(2, 0))).toEqual([{ outcome: "enqueued", id: "chosen" }]);
+  expect(
+    await losing(
+      "step",
+      () => backend.enqueue(JOBS, [chosen]),
+      () => pending(2, 0),
+    ),
+  ).toEqual([{ outcome: "enqueued", id: "chosen" }]);
   expect(await direct.status(JOBS)).toEqual({ pending: 2, processing: 0 });
 });
 
 test("a dequeue hands the same messages to the caller, and no more", async () => {
   await direct.enqueue(JOBS, [{ data: bytes("a") }, { data: bytes("b") }, { data: bytes("c") }]);
-  const held = await losing("dequeue", () => backend.dequeue(JOBS, { limit: 2 }), () => pending(1, 2));
+  const held = await losing(
+    "dequeue",
+    () => backend.dequeue(JOBS, { limit: 2 }),
+    () => pending(1, 2),
+  );
   expect(held.map(({ data }) => new TextDecoder().decode(data))).toEqual(["a", "b"]);
   expect(await direct.statistics(JOBS)).toMatchObject({ pending: 1, processing: 2, delivered: 2 });
-  expect(await direct.ack(JOBS, held.map(({ receipt }) => ({ receipt })))).toEqual([
+  expect(
+    await direct.ack(
+      JOBS,
+      held.map(({ receipt }) => ({ receipt })),
+    ),
+  ).toEqual([
     { outcome: "acked", forwarded: [] },
     { outcome: "acked", forwarded: [] },
   ]);
@@ -125,14 +144,39 @@ test("a dequeue whose messages were recovered before its repeat does not get the
 });
 
 test("ack, nack, release and forward answer as they did the first time", async () => {
-  await direct.enqueue(JOBS, ["a", "b", "c", "d"].map((text) => ({ data: bytes(text) })));
+  await direct.enqueue(
+    JOBS,
+    ["a", "b", "c", "d"].map((text) => ({ data: bytes(text) })),
+  );
   const [a, b, c, d] = (await backend.dequeue(JOBS, { limit: 4 })).map(({ receipt }) => receipt);
   if (!a || !b || !c || !d) throw new Error("four messages");
-  expect(await losing("ack", () => backend.ack(JOBS, [{ receipt: a }]), () => pending(0, 3))).toEqual([{ outcome: "acked", forwarded: [] }]);
-  expect(await losing("step", () => backend.nack(JOBS, [{ receipt: b, giveUp: true }]), () => pending(0, 2))).toEqual(["dead"]);
-  expect(await losing("step", () => backend.release(JOBS, [c]), () => pending(1, 1))).toEqual(["released"]);
+  expect(
+    await losing(
+      "ack",
+      () => backend.ack(JOBS, [{ receipt: a }]),
+      () => pending(0, 3),
+    ),
+  ).toEqual([{ outcome: "acked", forwarded: [] }]);
+  expect(
+    await losing(
+      "step",
+      () => backend.nack(JOBS, [{ receipt: b, giveUp: true }]),
+      () => pending(0, 2),
+    ),
+  ).toEqual(["dead"]);
+  expect(
+    await losing(
+      "step",
+      () => backend.release(JOBS, [c]),
+      () => pending(1, 1),
+    ),
+  ).toEqual(["released"]);
   const forward = [{ queue: NEXT, messages: [{ data: bytes("e") }] }];
-  const [answer] = await losing("step", () => backend.ack(JOBS, [{ receipt: d, forward }]), () => pending(1, 0));
+  const [answer] = await losing(
+    "step",
+    () => backend.ack(JOBS, [{ receipt: d, forward }]),
+    () => pending(1, 0),
+  );
   const [message, ...more] = (await direct.messages(NEXT)).items;
   expect(more).toEqual([]);
   expect(answer).toEqual({ outcome: "acked", forwarded: [[{ outcome: "enqueued", id: message?.id }]] });
@@ -142,17 +186,44 @@ test("making, clearing and removing queues, redrive and drop answer as they did 
   const other = parseQueueName("other/queue");
   const exists = async (): Promise<boolean> => (await direct.listQueues()).items.includes(other);
   expect(await losing("create", () => backend.createQueue(other), exists)).toBe("created");
-  expect(await losing("remove", () => backend.removeQueue(parseQueueName("other"), { recursive: true }), async () => !(await exists()))).toBe(1);
+  expect(
+    await losing(
+      "remove",
+      () => backend.removeQueue(parseQueueName("other"), { recursive: true }),
+      async () => !(await exists()),
+    ),
+  ).toBe(1);
   await direct.enqueue(JOBS, [{ data: bytes("a") }, { data: bytes("b") }]);
-  expect(await losing("care", () => backend.clear(JOBS), () => pending(0, 0))).toEqual({ pending: 2, processing: 0 });
+  expect(
+    await losing(
+      "care",
+      () => backend.clear(JOBS),
+      () => pending(0, 0),
+    ),
+  ).toEqual({ pending: 2, processing: 0 });
   await direct.enqueue(JOBS, [{ data: bytes("c") }, { data: bytes("d") }]);
   const held = await direct.dequeue(JOBS, { limit: 2 });
-  await direct.nack(JOBS, held.map(({ receipt }) => ({ receipt, giveUp: true })));
+  await direct.nack(
+    JOBS,
+    held.map(({ receipt }) => ({ receipt, giveUp: true })),
+  );
   const [c, d] = held.map(({ id }) => id);
   if (!c || !d) throw new Error("two messages");
-  expect(await losing("care", () => backend.redrive(JOBS, [c]), () => pending(1, 0))).toEqual(["redriven"]);
+  expect(
+    await losing(
+      "care",
+      () => backend.redrive(JOBS, [c]),
+      () => pending(1, 0),
+    ),
+  ).toEqual(["redriven"]);
   const dead = async (count: number): Promise<boolean> => (await direct.statistics(JOBS)).dead === count;
-  expect(await losing("care", () => backend.drop(JOBS, [d]), () => dead(0))).toEqual(["dropped"]);
+  expect(
+    await losing(
+      "care",
+      () => backend.drop(JOBS, [d]),
+      () => dead(0),
+    ),
+  ).toEqual(["dropped"]);
 });
 
 test("many calls of one turn whose replies are lost together are each done once", async () => {
@@ -190,7 +261,10 @@ test("a reply that never comes is an unknown outcome, not an empty one; the leas
   await impatient.status(JOBS);
   const lost = async (call: () => Promise<unknown>): Promise<void> => {
     proxy.losesReplies = true;
-    const error: unknown = await call().then((answer) => new Error(`it answered ${JSON.stringify(answer)}`), (thrown: unknown) => thrown);
+    const error: unknown = await call().then(
+      (answer) => new Error(`it answered ${JSON.stringify(answer)}`),
+      (thrown: unknown) => thrown,
+    );
     proxy.losesReplies = false;
     proxy.cut();
     expect(isQueueFSError(error, "outcome-unknown"), String(error)).toBe(true);

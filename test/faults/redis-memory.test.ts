@@ -34,7 +34,10 @@ afterEach(async () => {
 });
 
 async function codeOf(call: Promise<unknown>): Promise<string> {
-  const error: unknown = await call.then((answer) => answer, (thrown: unknown) => thrown);
+  const error: unknown = await call.then(
+    (answer) => answer,
+    (thrown: unknown) => thrown,
+  );
   return isQueueFSError(error) ? error.code : `no error of ours: ${JSON.stringify(error)}`;
 }
 
@@ -89,7 +92,12 @@ test("calls of one turn: what grows is refused although an ack of the same turn 
   await fill();
   const [acked, refused] = await Promise.all([
     backend.ack(JOBS, [{ receipt: held?.receipt ?? ("" as never) }]),
-    codeOf(backend.enqueue(JOBS, Array.from({ length: 20 }, () => ({ data: PAYLOAD })))),
+    codeOf(
+      backend.enqueue(
+        JOBS,
+        Array.from({ length: 20 }, () => ({ data: PAYLOAD })),
+      ),
+    ),
   ]);
   expect(acked).toEqual([{ outcome: "acked", forwarded: [] }]);
   expect(refused).toBe("store-full");
@@ -112,15 +120,27 @@ test("after all is acked only what belongs to queues is left, whatever was chose
   await backend.createQueue(NEXT);
   const keysThen = (await administrator.keys("*")).length;
   for (let round = 0; round < 5; round += 1) {
-    await backend.enqueue(JOBS, Array.from({ length: 50 }, (_, index) => ({ data: PAYLOAD, id: `${round}-${index}` as MessageId })));
-    await backend.enqueue(JOBS, Array.from({ length: 50 }, (_, index) => ({ data: PAYLOAD, delayMs: index % 2 })));
+    await backend.enqueue(
+      JOBS,
+      Array.from({ length: 50 }, (_, index) => ({ data: PAYLOAD, id: `${round}-${index}` as MessageId })),
+    );
+    await backend.enqueue(
+      JOBS,
+      Array.from({ length: 50 }, (_, index) => ({ data: PAYLOAD, delayMs: index % 2 })),
+    );
     await new Promise((resolve) => setTimeout(resolve, 5));
     const again = await backend.dequeue(JOBS, { limit: 30, requestId: `request-${round}` });
-    await backend.nack(JOBS, again.map(({ receipt }) => ({ receipt, reason: "again" })));
+    await backend.nack(
+      JOBS,
+      again.map(({ receipt }) => ({ receipt, reason: "again" })),
+    );
     const held = await backend.dequeue(JOBS, { limit: 1000 });
     expect(held).toHaveLength(100);
     const forward = [{ queue: NEXT, messages: [{ data: PAYLOAD }] }];
-    await backend.ack(JOBS, held.map(({ receipt }, index) => (index === 0 ? { receipt, forward } : { receipt })));
+    await backend.ack(
+      JOBS,
+      held.map(({ receipt }, index) => (index === 0 ? { receipt, forward } : { receipt })),
+    );
     const [next] = await backend.dequeue(NEXT);
     await backend.ack(NEXT, [{ receipt: next?.receipt ?? ("" as never) }]);
   }

@@ -36,7 +36,10 @@ afterEach(async () => {
 });
 
 async function codeOf(call: Promise<unknown>): Promise<string> {
-  const error: unknown = await call.then((answer) => answer, (thrown: unknown) => thrown);
+  const error: unknown = await call.then(
+    (answer) => answer,
+    (thrown: unknown) => thrown,
+  );
   return isQueueFSError(error) ? error.code : `no error of ours: ${JSON.stringify(error)}`;
 }
 
@@ -92,7 +95,12 @@ test("a frozen server is noticed by its silence, and what it did late is done on
   const ids = (await Promise.all(calls)).flat().map(({ id }) => id);
   const stored = (await backend.messages(JOBS)).items;
   expect(stored).toHaveLength(21);
-  expect(stored.slice(1).map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  expect(
+    stored
+      .slice(1)
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(ids.toSorted());
 });
 
 test("close ends soon although the server is gone, and calls in the air end with an error", async () => {

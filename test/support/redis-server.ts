@@ -46,7 +46,9 @@ let program: string | undefined;
 function findProgram(): string {
   program ??= ["redis-server", "valkey-server"].find((name) => spawnSync(name, ["--version"], { stdio: "ignore" }).status === 0);
   if (program === undefined) {
-    throw new Error("neither redis-server nor valkey-server is on PATH; install one (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)");
+    throw new Error(
+      "neither redis-server nor valkey-server is on PATH; install one (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)",
+    );
   }
   return program;
 }
@@ -89,9 +91,24 @@ async function ended(child: ChildProcess): Promise<void> {
 /** Runs the server until it answers; the text says why it did not start, else. */
 async function launch(port: number, directory: string, options: RedisServerOptions): Promise<ChildProcess | string> {
   const persistence = options.appendonly ? ["--appendonly", "yes", "--appendfsync", "always"] : ["--appendonly", "no"];
-  const child = spawn(findProgram(), [
-    "--port", String(port), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--daemonize", "no", ...persistence, ...(options.args ?? []),
-  ], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(
+    findProgram(),
+    [
+      "--port",
+      String(port),
+      "--bind",
+      "127.0.0.1",
+      "--dir",
+      directory,
+      "--save",
+      "",
+      "--daemonize",
+      "no",
+      ...persistence,
+      ...(options.args ?? []),
+    ],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
   let output = "";
   const keep = (chunk: Buffer): void => {
     output = (output + chunk.toString()).slice(-4_000);

@@ -70,7 +70,13 @@ export class RedisBackend implements Backend {
     if (reopening !== undefined) this.reopening = reopening;
     this.#steps = steps;
     this.#maxMessageBytes = settings.maxMessageBytes;
-    this.description = { kind: "redis", location: connection.location, durable: true, sharedBy: "hosts", maxMessageBytes: settings.maxMessageBytes };
+    this.description = {
+      kind: "redis",
+      location: connection.location,
+      durable: true,
+      sharedBy: "hosts",
+      maxMessageBytes: settings.maxMessageBytes,
+    };
     this.#reading = new Reading(runner, registry, settings.namespace, keys);
     this.#sweep = new Sweep(runner, steps, registry, settings.namespace, keys);
     this.#stopSweep = startPeriodic(settings.clock, settings.sweepIntervalMs, () => this.#sweepOnce(), settings.onError);
@@ -134,7 +140,10 @@ export class RedisBackend implements Backend {
       if (queues.length === 0) throw queueNotFound(path);
       const below = queues.filter(({ name }) => name !== path);
       if (below.length > 0 && !recursive) {
-        throw new QueueFSError("not-empty", `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`);
+        throw new QueueFSError(
+          "not-empty",
+          `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`,
+        );
       }
       const own = joinKeys([encodeKeys([keys.meta, keys.queues, keys.names, keys.trash]), ...queues.map((life) => life.some("queue"))]);
       try {
@@ -283,7 +292,12 @@ export class RedisBackend implements Backend {
     const done = Promise.all([this.#stopSweep(), this.#steps.end(), connection.whenIdle()]);
     const isDone = await within(done, settings, Math.min(settings.commandTimeoutMs, settings.outageMs));
     // Where the server answers, what it keeps for this session is let go of; else it goes by itself.
-    if (isDone) await within(session.end().catch(() => {}), settings, 1000);
+    if (isDone)
+      await within(
+        session.end().catch(() => {}),
+        settings,
+        1000,
+      );
     connection.close();
   }
 
@@ -299,7 +313,13 @@ async function within(work: Promise<unknown>, settings: RedisSettings, atMostMs:
     timer = settings.clock.setTimer(() => resolve(false), atMostMs);
   });
   try {
-    return await Promise.race([work.then(() => true, () => true), late]);
+    return await Promise.race([
+      work.then(
+        () => true,
+        () => true,
+      ),
+      late,
+    ]);
   } finally {
     timer?.cancel();
   }
@@ -310,5 +330,8 @@ function isOvertaken(error: unknown): boolean {
 }
 
 function overtaken(): QueueFSError {
-  return new QueueFSError("store-busy", `queues were made and removed so fast that ${MOST_ATTEMPTS} attempts came too late; nothing changed, try again`);
+  return new QueueFSError(
+    "store-busy",
+    `queues were made and removed so fast that ${MOST_ATTEMPTS} attempts came too late; nothing changed, try again`,
+  );
 }

@@ -10,13 +10,13 @@ export interface RedisClient {
   /** `wait`, `connecting`, `connect`, `ready`, `close`, `reconnecting`, `end`. */
   readonly status: string;
   duplicate(...settings: never[]): unknown;
-  connect(): Promise<unknown>;
-  disconnect(reconnect?: boolean): void;
-  on(event: string, listener: (...values: never[]) => void): unknown;
 }
 
 /** What else is called on the clients that this backend makes for itself. */
 export interface OwnClient extends RedisClient {
+  connect(): Promise<unknown>;
+  disconnect(reconnect?: boolean): void;
+  on(event: string, listener: (...values: never[]) => void): unknown;
   /** Whether it is a client of a cluster, which finds the node of a command by its keys. */
   readonly isCluster?: boolean;
   readonly options?: { readonly host?: string; readonly port?: number; readonly db?: number };
@@ -56,7 +56,9 @@ export async function loadLibrary(): Promise<Library> {
   try {
     loaded = (await import("ioredis")) as unknown as typeof loaded;
   } catch (error) {
-    throw new QueueFSError("dependency-missing", "the Redis backend needs the package ioredis; install it: npm install ioredis", { cause: error });
+    throw new QueueFSError("dependency-missing", "the Redis backend needs the package ioredis; install it: npm install ioredis", {
+      cause: error,
+    });
   }
   const { Redis, Command } = loaded;
   // Turning a dozen keys and a buffer into the protocol takes ioredis longer than the round trip to a server of the same host. The keys of a

@@ -7,7 +7,7 @@ import { backoffMs } from "../../core/backoff.ts";
 import type { Timer } from "../../core/clock.ts";
 import { closedError, QueueFSError } from "../../core/errors.ts";
 import type { OwnClient } from "./client.ts";
-import { classify, isCertain, isRefusal, translate, unknownOutcome, unreachable } from "./failure.ts";
+import { classify, type Failure, isCertain, isRefusal, translate, unknownOutcome, unreachable } from "./failure.ts";
 import type { RedisSettings } from "./options.ts";
 
 /** One call, which may be sent several times. */
@@ -18,8 +18,18 @@ export interface Call {
   send(client: OwnClient, whole: boolean): Promise<unknown>;
 }
 
+/**
+ * How long after it was sent first a call may be sent again, in milliseconds. The server keeps the answers of a session for ten minutes
+ * after its last renewal, which is at most one minute old.
+ */
+const REPEATABLE_MS = 8 * 60 * 1000;
 const RETRY_BACKOFF = { firstMs: 4, maximumMs: 250 } as const;
 const RECONNECT_BACKOFF = { firstMs: 10, maximumMs: 500 } as const;
+
+interface Instant {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
 
 /** What ioredis is told, so that it neither queues nor resends: both are done here, where a repeat is recognised. */
 export function clientSettings(settings: RedisSettings): object {
@@ -86,46 +96,63 @@ export class Connection {
   run(call: Call): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(closedError(`the connection to ${this.location}`));
     this.#calls += 1;
-    if (this.#client.status !== "ready") return this.#persist(call, undefined);
+    if (this.#client.status !== "ready") return this.#persist(call, undefined, this.#instant());
+    const sent = this.#instant();
     return this.#attempt(call, false).then(
       (reply) => {
         this.#finished();
         return reply;
       },
-      (error: unknown) => this.#persist(call, error),
+      (error: unknown) => this.#persist(call, error, sent),
     );
   }
 
-  async #persist(call: Call, first: unknown): Promise<unknown> {
+  async #persist(call: Call, first: unknown, sent: Instant): Promise<unknown> {
     try {
-      return await this.#repeat(call, first);
+      return await this.#repeat(call, first, sent);
     } finally {
       this.#finished();
     }
   }
 
-  async #repeat(call: Call, first: unknown): Promise<unknown> {
+  async #repeat(call: Call, first: unknown, sent: Instant): Promise<unknown> {
     const deadline = this.#now() + this.#settings.outageMs;
     let error = first;
     let mayHaveHappened = false;
     let whole = false;
     for (let attempt = 1; ; attempt += 1) {
       const failure = error === undefined ? undefined : classify(error);
-      if (failure === "lost") mayHaveHappened = call.changes;
+      if (failure === "lost" && call.changes) mayHaveHappened = true;
       if (failure === "load") whole = true;
-      if (failure === "final") throw mayHaveHappened && !isCertain(error) ? unknownOutcome(this.location, error) : translate(error, this.location);
+      if (failure === "final")
+        throw mayHaveHappened && !isCertain(error) ? unknownOutcome(this.location, error) : translate(error, this.location);
       if (failure === "wait" || failure === "unsent") await this.#pause(backoffMs(RETRY_BACKOFF, attempt, this.#settings.random));
-      if (this.#isClosed || this.#now() >= deadline || !(await this.#untilReady(deadline - this.#now()))) {
-        if (mayHaveHappened) throw unknownOutcome(this.location, error);
-        if (this.#isClosed) throw closedError(`the connection to ${this.location}`);
-        throw failure === "wait" ? translate(error, this.location) : unreachable(this.location, this.#lastError ?? error);
-      }
+      const isReady = this.#now() < deadline && (await this.#untilReady(deadline - this.#now()));
+      if (!isReady || this.#isClosed) throw this.#gaveUp(failure, error, mayHaveHappened);
+      // After that the server may have forgotten this session, and would take a repeat for a new call.
+      if (mayHaveHappened && this.#isLongAgo(sent)) throw unknownOutcome(this.location, error);
       try {
         return await this.#attempt(call, whole);
       } catch (thrown) {
         error = thrown;
       }
     }
+  }
+
+  #gaveUp(failure: Failure | undefined, error: unknown, mayHaveHappened: boolean): QueueFSError {
+    if (mayHaveHappened) return unknownOutcome(this.location, error);
+    if (this.#isClosed) return closedError(`the connection to ${this.location}`);
+    return failure === "wait" ? translate(error, this.location) : unreachable(this.location, this.#lastError ?? error);
+  }
+
+  #instant(): Instant {
+    return { monotonicMs: this.#now(), wallMs: this.#settings.clock.wallMs() };
+  }
+
+  // Both clocks are asked: the one stands still while the host sleeps, the other can be stepped.
+  #isLongAgo(sent: Instant): boolean {
+    const { clock } = this.#settings;
+    return clock.monotonicMs() - sent.monotonicMs > REPEATABLE_MS || Math.abs(clock.wallMs() - sent.wallMs) > REPEATABLE_MS;
   }
 
   async #attempt(call: Call, whole: boolean): Promise<unknown> {

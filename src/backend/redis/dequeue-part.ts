@@ -73,7 +73,9 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     if (status === ITEM.again) return undefined;
     if (status === ITEM.conflict) {
       const requestId = quote(this.#request.requestId);
-      this.reject(new QueueFSError("id-conflict", `request id ${requestId} was used before with other arguments; use a new one for a new request`));
+      this.reject(
+        new QueueFSError("id-conflict", `request id ${requestId} was used before with other arguments; use a new one for a new request`),
+      );
       return [];
     }
     const messages: DeliveredMessage[] = [];

@@ -43,7 +43,12 @@ export function writeSpecial(writer: ByteWriter, messages: readonly NewMessage[]
 }
 
 /** Reads the answers of messages that were written with {@link writeSpecial}. */
-export function readSpecial(reader: ByteReader, ids: readonly (MessageId | undefined)[], life: QueueLife, state: OperationState): EnqueueAnswer[] {
+export function readSpecial(
+  reader: ByteReader,
+  ids: readonly (MessageId | undefined)[],
+  life: QueueLife,
+  state: OperationState,
+): EnqueueAnswer[] {
   return ids.map((id) => {
     const outcome = OUTCOMES[reader.u8()] ?? "conflict";
     const made = outcome === "enqueued" ? makeId(life, state.next++) : undefined;

@@ -44,17 +44,31 @@ export function translate(error: unknown, location: string): QueueFSError {
   const text = textOf(error);
   const options = { cause: error };
   if (/^-?OOM\b/.test(text)) {
-    return new QueueFSError("store-full", `the memory of the server at ${location} is full; raise its maxmemory, or ack and drop messages`, options);
+    return new QueueFSError(
+      "store-full",
+      `the memory of the server at ${location} is full; raise its maxmemory, or ack and drop messages`,
+      options,
+    );
   }
-  if (/^(MISCONF|NOREPLICAS|READONLY)\b/.test(text)) return new QueueFSError("store-read-only", `the server at ${location} takes no writes: ${text}`, options);
+  if (/^(MISCONF|NOREPLICAS|READONLY)\b/.test(text))
+    return new QueueFSError("store-read-only", `the server at ${location} takes no writes: ${text}`, options);
   if (/^(WRONGTYPE|CORRUPT)\b/.test(text)) {
-    return new QueueFSError("store-corrupt", `the namespace at ${location} holds what QueueFS did not write: ${text}; run queuefs doctor`, options);
+    return new QueueFSError(
+      "store-corrupt",
+      `the namespace at ${location} holds what QueueFS did not write: ${text}; run queuefs doctor`,
+      options,
+    );
   }
   if (/^(UNCERTAIN|SUPERSEDED)\b/.test(text)) return unknownOutcome(location, error);
-  if (/^(BUSY|TRYAGAIN)\b/.test(text)) return new QueueFSError("store-busy", `the server at ${location} stayed busy, nothing changed: ${text}`, options);
+  if (/^(BUSY|TRYAGAIN)\b/.test(text))
+    return new QueueFSError("store-busy", `the server at ${location} stayed busy, nothing changed: ${text}`, options);
   if (/^(LOADING|MASTERDOWN|CLUSTERDOWN|UNBLOCKED)\b/.test(text)) return unreachable(location, error);
   if (isRefusal(error)) {
-    return new QueueFSError("store-failed", `the server at ${location} refuses this user: ${text}; check user, password, database and the user's ACL rules`, options);
+    return new QueueFSError(
+      "store-failed",
+      `the server at ${location} refuses this user: ${text}; check user, password, database and the user's ACL rules`,
+      options,
+    );
   }
   return new QueueFSError("store-failed", `the server at ${location} answered with an error: ${text}`, options);
 }
@@ -62,7 +76,11 @@ export function translate(error: unknown, location: string): QueueFSError {
 /** The error for a server that could not be reached in the time allowed. */
 export function unreachable(location: string, cause: unknown): QueueFSError {
   const reason = cause === undefined ? "" : `: ${textOf(cause)}`;
-  return new QueueFSError("store-unreachable", `no answer from the server at ${location}${reason}; nothing changed; start it, or check the address`, { cause });
+  return new QueueFSError(
+    "store-unreachable",
+    `no answer from the server at ${location}${reason}; nothing changed; start it, or check the address`,
+    { cause },
+  );
 }
 
 /** The error for a step that was sent and whose answer never came. */

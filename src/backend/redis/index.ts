@@ -38,7 +38,13 @@ export async function openRedis(options?: RedisOptions): Promise<Backend> {
     const runner = new ScriptRunner(connection, library.makeRawCommand);
     const facts = await askServer((name, ...values) => runner.command(name, ...values));
     if (facts !== undefined) checkServer(facts, connection.location, settings.allowEviction);
-    else settings.onError(new QueueFSError("store-unsuitable", `the server at ${connection.location} does not let this user ask for its version and eviction policy (INFO); make sure that they are right`));
+    else
+      settings.onError(
+        new QueueFSError(
+          "store-unsuitable",
+          `the server at ${connection.location} does not let this user ask for its version and eviction policy (INFO); make sure that they are right`,
+        ),
+      );
     const keys = keysOf(settings.namespace);
     const registry = new Registry(runner, settings.namespace, keys, await openNamespace(runner, keys, settings));
     const session = new Session(runner, settings, keys);
@@ -64,7 +70,9 @@ function makeClient(library: Library, settings: RedisSettings): OwnClient {
   const given = settings.client as OwnClient;
   const duplicate = given.duplicate as (...values: unknown[]) => OwnClient;
   // A cluster takes its nodes first, and the settings of their connections apart from its own.
-  return given.isCluster ? duplicate.call(given, [], { lazyConnect: true, enableOfflineQueue: false, redisOptions: own }) : duplicate.call(given, own);
+  return given.isCluster
+    ? duplicate.call(given, [], { lazyConnect: true, enableOfflineQueue: false, redisOptions: own })
+    : duplicate.call(given, own);
 }
 
 /** Where the store is, without user and password. */

@@ -22,6 +22,8 @@ const COUNTS = [
   ["held", "zcard"],
   ["dead", "zcard"],
   ["graves", "hlen"],
+  ["memory", "hlen"],
+  ["forget", "zcard"],
 ] as const;
 
 type Counted = Record<(typeof COUNTS)[number][0], number>;
@@ -48,21 +50,31 @@ async function checkCounts(runner: ScriptRunner, namespace: string, lives: reado
       const again = await faultsOf(runner, namespace, life);
       faults = faults.filter((fault) => again.includes(fault));
     }
-    if (faults.length > 0) wrong.push({ severity: "error", check: "counters", message: `queue ${JSON.stringify(life.name)}: ${faults.join("; ")}; somebody else wrote to the namespace: move the messages to a new queue` });
+    if (faults.length > 0)
+      wrong.push({
+        severity: "error",
+        check: "counters",
+        message: `queue ${JSON.stringify(life.name)}: ${faults.join("; ")}; somebody else wrote to the namespace: move the messages to a new queue`,
+      });
   }
-  if (wrong.length > MOST_TOLD) return [...wrong.slice(0, MOST_TOLD), { severity: "error", check: "counters", message: `and ${wrong.length - MOST_TOLD} more queues` }];
-  return wrong.length > 0 ? wrong : [{ severity: "ok", check: "counters", message: `the collections of ${lives.length} queues agree with each other` }];
+  if (wrong.length > MOST_TOLD)
+    return [...wrong.slice(0, MOST_TOLD), { severity: "error", check: "counters", message: `and ${wrong.length - MOST_TOLD} more queues` }];
+  return wrong.length > 0
+    ? wrong
+    : [{ severity: "ok", check: "counters", message: `the collections of ${lives.length} queues agree with each other` }];
 }
 
 async function faultsOf(runner: ScriptRunner, namespace: string, life: QueueLife): Promise<string[]> {
   const keysOfQueue = new Map(allQueueKeys(namespace, life.life).map((key) => [key.slice(key.lastIndexOf(":") + 1), key]));
-  const entries = await Promise.all(COUNTS.map(async ([part, command]) => {
-    try {
-      return [part, Number(await runner.command(command, keysOfQueue.get(part) as string))] as const;
-    } catch (error) {
-      return [part, error instanceof Error ? error.message : String(error)] as const;
-    }
-  }));
+  const entries = await Promise.all(
+    COUNTS.map(async ([part, command]) => {
+      try {
+        return [part, Number(await runner.command(command, keysOfQueue.get(part) as string))] as const;
+      } catch (error) {
+        return [part, error instanceof Error ? error.message : String(error)] as const;
+      }
+    }),
+  );
   const broken = entries.filter(([, count]) => typeof count === "string").map(([part, message]) => `${part}: ${message}`);
   if (broken.length > 0) return broken;
   const counts = Object.fromEntries(entries) as Counted;
@@ -74,6 +86,7 @@ async function faultsOf(runner: ScriptRunner, namespace: string, life: QueueLife
   mustEqual("due times", counts.delayed, "messages delayed", counts.later);
   mustEqual("bodies", counts.bodies, "messages returned, delayed or held", counts.returned + counts.later + counts.held);
   mustEqual("dead letters", counts.dead, "their records", counts.graves);
+  mustEqual("ids and requests remembered", counts.memory, "times to forget them", counts.forget);
   if (counts.states > counts.bodies) faults.push(`${counts.states} states but ${counts.bodies} bodies`);
   return faults;
 }
@@ -103,5 +116,9 @@ async function checkOrphans(runner: ScriptRunner, namespace: string, keys: Keys,
     if (record === 0 && Number(await runner.command("exists", key)) > 0) still.push(key);
   }
   if (still.length === 0) return { severity: "ok", check: "orphans", message: "no keys without a queue" };
-  return { severity: "warning", check: "orphans", message: `${still.length} keys belong to no queue, such as ${JSON.stringify(still[0])}; somebody else wrote to the namespace: delete them if you know them` };
+  return {
+    severity: "warning",
+    check: "orphans",
+    message: `${still.length} keys belong to no queue, such as ${JSON.stringify(still[0])}; somebody else wrote to the namespace: delete them if you know them`,
+  };
 }

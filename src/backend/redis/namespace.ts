@@ -23,10 +23,16 @@ export async function openNamespace(runner: ScriptRunner, keys: Keys, settings: 
   assert(Array.isArray(reply), "a list is answered");
   const [store, format] = reply.map(String);
   if (format !== FORMAT) {
-    throw new QueueFSError("store-unsuitable", `namespace ${settings.namespace} has format ${format}, and this version of QueueFS knows ${FORMAT}; update QueueFS, or use another namespace`);
+    throw new QueueFSError(
+      "store-unsuitable",
+      `namespace ${settings.namespace} has format ${format}, and this version of QueueFS knows ${FORMAT}; update QueueFS, or use another namespace`,
+    );
   }
   if (!/^[0-9a-z]{8}$/.test(store ?? "")) {
-    throw new QueueFSError("store-corrupt", `namespace ${settings.namespace} has the malformed store id ${store}; somebody else wrote to it: use another namespace`);
+    throw new QueueFSError(
+      "store-corrupt",
+      `namespace ${settings.namespace} has the malformed store id ${store}; somebody else wrote to it: use another namespace`,
+    );
   }
   return store as string;
 }

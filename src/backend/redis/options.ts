@@ -41,7 +41,7 @@ export const REDIS_OPTIONS = {
   commandTimeoutMs: {
     type: "integer",
     minimum: 50,
-    maximum: 600_000,
+    maximum: 60_000,
     default: 5000,
     meaning: "silence of the server after which a connection is given up and made anew, in milliseconds",
   },
@@ -80,7 +80,7 @@ export interface RedisOptions {
   /** How often this client looks for ended leases, in milliseconds. 10 ms to an hour, default one second. */
   readonly sweepIntervalMs?: number;
   /**
-   * After so much silence to a call a connection counts as dead and is made anew, in milliseconds. 50 to 600,000, default 5,000. The call is
+   * After so much silence to a call a connection counts as dead and is made anew, in milliseconds. 50 to 60,000, default 5,000. The call is
    * then sent again, which the server recognises. Too short: a slow script of others looks like a dead connection.
    */
   readonly commandTimeoutMs?: number;
@@ -120,7 +120,13 @@ export interface RedisSettings {
 
 /** Checks the options. @throws QueueFSError `invalid-argument` */
 export function readRedisOptions(options: RedisOptions | undefined): RedisSettings {
-  const { clock: _clock, random: _random, onError: _onError, client: _client, ...values } = readOptions("openRedis", REDIS_OPTIONS, options);
+  const {
+    clock: _clock,
+    random: _random,
+    onError: _onError,
+    client: _client,
+    ...values
+  } = readOptions("openRedis", REDIS_OPTIONS, options);
   const { clock = systemClock, random = systemRandom, onError = warn, client } = options ?? {};
   if (typeof onError !== "function") throw new QueueFSError("invalid-argument", "openRedis: option onError must be a function");
   if (!/^[A-Za-z0-9_.:-]{1,64}$/.test(values.namespace)) {
@@ -145,7 +151,10 @@ function checkUrl(url: string): void {
   }
   if (protocol !== "redis:" && protocol !== "rediss:") {
     // The value may hold a password and is not repeated.
-    throw new QueueFSError("invalid-argument", "openRedis: option url must be redis://host:port or rediss://host:port, with user and password if needed");
+    throw new QueueFSError(
+      "invalid-argument",
+      "openRedis: option url must be redis://host:port or rediss://host:port, with user and password if needed",
+    );
   }
 }
 

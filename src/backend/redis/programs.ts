@@ -19,7 +19,22 @@ function program(name: string, ...parts: (keyof typeof scripts)[]): Program {
 /** All scripts. Those with `frame` change something and know a repeat. */
 export const PROGRAMS = {
   /** The frequent operations in any mixture: enqueue, dequeue, ack, nack, release, extend, forward. */
-  step: program("step", "frame", "queue", "wake", "memory", "settle", "enqueue", "enqueue-special", "dequeue", "ack", "ack-by-id", "give-back", "forward", "run"),
+  step: program(
+    "step",
+    "frame",
+    "queue",
+    "wake",
+    "memory",
+    "settle",
+    "enqueue",
+    "enqueue-special",
+    "dequeue",
+    "ack",
+    "ack-by-id",
+    "give-back",
+    "forward",
+    "run",
+  ),
   /** The most frequent operations, each kind by itself: a script that knows less starts faster. */
   enqueue: program("enqueue", "frame", "queue", "enqueue", "run"),
   dequeue: program("dequeue", "frame", "queue", "wake", "memory", "settle", "dequeue", "run"),

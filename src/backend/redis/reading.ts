@@ -54,20 +54,32 @@ export class Reading {
   }
 
   #snapshot(store: string, lives: readonly QueueLife[], change: string, want: Argument): Promise<unknown> {
-    return this.#runner.read(PROGRAMS.snapshot, joinKeys([this.#metaKey, ...lives.map((life) => life.snapshotKeys)]), [store, change, want]);
+    return this.#runner.read(PROGRAMS.snapshot, joinKeys([this.#metaKey, ...lives.map((life) => life.snapshotKeys)]), [
+      store,
+      change,
+      want,
+    ]);
   }
 
   /** One snapshot of a selection, whose queues it gives to `read` one after the other. */
-  async #select<Item>(selection: QueueSelection, want: "status" | "mark", read: (reader: ByteReader, life: QueueLife) => Item): Promise<Item[]> {
+  async #select<Item>(
+    selection: QueueSelection,
+    want: "status" | "mark",
+    read: (reader: ByteReader, life: QueueLife) => Item,
+  ): Promise<Item[]> {
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
-      const { lives, change } = "under" in selection ? await this.#subtree(selection.under) : { lives: await this.#named(selection.queues), change: "" };
+      const { lives, change } =
+        "under" in selection ? await this.#subtree(selection.under) : { lives: await this.#named(selection.queues), change: "" };
       const reader = expectBytes(await this.#snapshot(this.#registry.store, lives, change, want));
       const status = reader.u8();
       if (status === SNAPSHOT.done) return lives.map((life) => read(reader, life));
       if (status === SNAPSHOT.missing) this.#registry.forget(lives[reader.u32()] as QueueLife);
       if ("under" in selection) this.#registry.expire(selection.under);
     }
-    throw new QueueFSError("store-busy", `queues were made and removed so fast that ${MOST_ATTEMPTS} snapshots were out of date; try again`);
+    throw new QueueFSError(
+      "store-busy",
+      `queues were made and removed so fast that ${MOST_ATTEMPTS} snapshots were out of date; try again`,
+    );
   }
 
   async #subtree(under: QueueName | ""): Promise<{ lives: readonly QueueLife[]; change: string }> {
@@ -105,7 +117,11 @@ export class Reading {
     let store = this.#registry.store;
     const lives = mark.queues.map(({ queue, place }) => {
       const [, ofStore, life, clears, sequence] = PLACE.exec(place) ?? [];
-      if (ofStore === undefined) throw new QueueFSError("invalid-argument", `mark of queue ${quote(queue)} has the malformed place ${quote(place)}; pass a mark that this store gave`);
+      if (ofStore === undefined)
+        throw new QueueFSError(
+          "invalid-argument",
+          `mark of queue ${quote(queue)} has the malformed place ${quote(place)}; pass a mark that this store gave`,
+        );
       wanted.u48(Number(clears));
       wanted.u48(Number(sequence));
       store = ofStore;
@@ -126,7 +142,12 @@ export class Reading {
   }
 
   /** Asks a script about one queue, which it answers with nothing when this life of the queue is over. */
-  async #ask(name: QueueName, program: Program, keys: (life: QueueLife) => EncodedKeys, values: readonly Argument[]): Promise<{ reader: ByteReader; life: QueueLife }> {
+  async #ask(
+    name: QueueName,
+    program: Program,
+    keys: (life: QueueLife) => EncodedKeys,
+    values: readonly Argument[],
+  ): Promise<{ reader: ByteReader; life: QueueLife }> {
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
       const life = await this.#registry.find(name);
       const reply = await this.#runner.read(program, keys(life), [life.store, ...values]);
@@ -138,12 +159,23 @@ export class Reading {
 
   /** Counts, ages and settings of a queue. */
   async statistics(name: QueueName): Promise<Statistics> {
-    const keys = (life: QueueLife): EncodedKeys => life.some("queue", "pending", "bodies", "returned", "delayed", "later", "leases", "held", "dead");
+    const keys = (life: QueueLife): EncodedKeys =>
+      life.some("queue", "pending", "bodies", "returned", "delayed", "later", "leases", "held", "dead");
     const { reader } = await this.#ask(name, PROGRAMS.statistics, keys, []);
     const next = (): number => reader.u48();
     const counts = {
-      pending: next(), processing: next(), delayed: next(), dead: next(), enqueued: next(), delivered: next(), acked: next(),
-      returned: next(), deadLettered: next(), cleared: next(), createdAtMs: next(), settings: { maxDeliveries: next() },
+      pending: next(),
+      processing: next(),
+      delayed: next(),
+      dead: next(),
+      enqueued: next(),
+      delivered: next(),
+      acked: next(),
+      returned: next(),
+      deadLettered: next(),
+      cleared: next(),
+      createdAtMs: next(),
+      settings: { maxDeliveries: next() },
     };
     const [oldestPending, oldestProcessing] = [next(), next()];
     return {
@@ -215,14 +247,24 @@ function readStatus(reader: ByteReader, life: QueueLife): QueueStatus {
 
 function parseCursor(after: string): number {
   if (CURSOR.test(after) && Number(after) < 2 ** 48) return Number(after);
-  throw new QueueFSError("invalid-argument", `after ${quote(after)} is not the next of a page of this listing; pass what the page before gave`);
+  throw new QueueFSError(
+    "invalid-argument",
+    `after ${quote(after)} is not the next of a page of this listing; pass what the page before gave`,
+  );
 }
 
 function readLetter(reader: ByteReader, sequence: number, life: QueueLife): DeadLetter {
   if (reader.isAtEnd) {
     // Somebody took the letter away and left its place: it can still be seen, and dropped.
     const id = (life.idPrefix + sequence.toString(36)) as DeadLetter["id"];
-    return { id, data: new Uint8Array(0), enqueuedAtMs: 0, deliveryCount: 0, diedAtMs: 0, reason: "the record of this dead letter is missing" };
+    return {
+      id,
+      data: new Uint8Array(0),
+      enqueuedAtMs: 0,
+      deliveryCount: 0,
+      diedAtMs: 0,
+      reason: "the record of this dead letter is missing",
+    };
   }
   const cause = reader.u8();
   const diedAtMs = reader.u48();
@@ -234,7 +276,8 @@ function readLetter(reader: ByteReader, sequence: number, life: QueueLife): Dead
 
 function wordsOf(cause: number, reason: string, deliveryCount: number): string {
   if (cause === CAUSE.usedUp) return usedUpReason(deliveryCount, reason);
-  if (cause === CAUSE.unreadable) return "the record could not be read: it is not one that QueueFS wrote; its bytes are the data of this dead letter";
+  if (cause === CAUSE.unreadable)
+    return "the record could not be read: it is not one that QueueFS wrote; its bytes are the data of this dead letter";
   if (cause === CAUSE.missing) return "the payload of this message was missing from the store";
   return reason === "" ? "given up by its consumer, without a reason" : reason;
 }

@@ -67,7 +67,11 @@ export class AckPart extends ReceiptPart<AckAnswer> {
   readonly kind = KIND.ack;
 
   constructor(name: QueueName, items: readonly AckItem[]) {
-    super(name, items.map((item) => item.receipt), ACK_ANSWERS);
+    super(
+      name,
+      items.map((item) => item.receipt),
+      ACK_ANSWERS,
+    );
   }
 
   override read(reader: ByteReader): AckAnswer[] {
@@ -88,7 +92,11 @@ export class NackPart extends ReceiptPart<NackAnswer> {
   readonly #rest: readonly FailureNote[];
 
   constructor(name: QueueName, items: readonly NackItem[]) {
-    super(name, items.map((item) => item.receipt), ["stale", "pending", "dead"]);
+    super(
+      name,
+      items.map((item) => item.receipt),
+      ["stale", "pending", "dead"],
+    );
     this.#rest = items.map((item) => ({
       flags: (item.giveUp === true ? GIVE_UP : 0) + (item.reason === undefined ? KEEP_REASON : 0),
       delayMs: item.delayMs ?? 0,
@@ -127,7 +135,11 @@ export class ExtendPart extends ReceiptPart<"extended" | "stale"> {
   readonly #leases: readonly number[];
 
   constructor(name: QueueName, items: readonly ExtendItem[]) {
-    super(name, items.map((item) => item.receipt), ["stale", "extended"]);
+    super(
+      name,
+      items.map((item) => item.receipt),
+      ["stale", "extended"],
+    );
     this.#leases = items.map((item) => item.leaseMs);
   }
 

@@ -82,24 +82,38 @@ function evicts(facts: ServerFacts): boolean {
  */
 export function checkServer(facts: ServerFacts, location: string, allowEviction: boolean): void {
   const refuse = (what: string): QueueFSError => new QueueFSError("store-unsuitable", `the server at ${location} ${what}`);
-  if (isOlder(facts.version, OLDEST)) throw refuse(`is ${facts.product} ${facts.version}; QueueFS needs Redis ${OLDEST.join(".")} or newer, or Valkey`);
-  if (facts.role === "slave") throw refuse("is a replica, whose numbers are those of a moment ago and which takes no writes; connect to the master");
+  if (isOlder(facts.version, OLDEST))
+    throw refuse(`is ${facts.product} ${facts.version}; QueueFS needs Redis ${OLDEST.join(".")} or newer, or Valkey`);
+  if (facts.role === "slave")
+    throw refuse("is a replica, whose numbers are those of a moment ago and which takes no writes; connect to the master");
   if (evicts(facts) && !allowEviction) {
-    throw refuse(`deletes keys when its memory is full (maxmemory-policy ${facts.evictionPolicy}), and messages with them; set maxmemory-policy noeviction, or pass allowEviction`);
+    throw refuse(
+      `deletes keys when its memory is full (maxmemory-policy ${facts.evictionPolicy}), and messages with them; set maxmemory-policy noeviction, or pass allowEviction`,
+    );
   }
 }
 
 /** What the settings of a server mean for the promises. */
 export function judgeServer(facts: ServerFacts | undefined): Finding[] {
   if (facts === undefined) {
-    return [{ severity: "warning", check: "server", message: "this user may not ask the server about itself (INFO); version, eviction and persistence are not known" }];
+    return [
+      {
+        severity: "warning",
+        check: "server",
+        message: "this user may not ask the server about itself (INFO); version, eviction and persistence are not known",
+      },
+    ];
   }
   return [judgeVersion(facts), judgeEviction(facts), judgePersistence(facts)];
 }
 
 function judgeVersion({ product, version, role }: ServerFacts): Finding {
   if (isOlder(version, OLDEST_TESTED)) {
-    return { severity: "warning", check: "versions", message: `${product} ${version} has the commands that are needed, but QueueFS is tested from ${OLDEST_TESTED.join(".")} on; upgrade it` };
+    return {
+      severity: "warning",
+      check: "versions",
+      message: `${product} ${version} has the commands that are needed, but QueueFS is tested from ${OLDEST_TESTED.join(".")} on; upgrade it`,
+    };
   }
   if (role === "slave") return { severity: "error", check: "versions", message: "the server has become a replica; connect to the master" };
   return { severity: "ok", check: "versions", message: `${product} ${version}` };
@@ -108,13 +122,25 @@ function judgeVersion({ product, version, role }: ServerFacts): Finding {
 function judgeEviction(facts: ServerFacts): Finding {
   const check = "eviction-policy";
   if (facts.evictionPolicy === undefined || facts.maxMemoryBytes === undefined) {
-    return { severity: "warning", check, message: "the server does not say what it does when its memory is full; make sure that it is noeviction" };
+    return {
+      severity: "warning",
+      check,
+      message: "the server does not say what it does when its memory is full; make sure that it is noeviction",
+    };
   }
   if (evicts(facts)) {
-    return { severity: "error", check, message: `maxmemory-policy is ${facts.evictionPolicy}: a full server deletes messages; set maxmemory-policy noeviction` };
+    return {
+      severity: "error",
+      check,
+      message: `maxmemory-policy is ${facts.evictionPolicy}: a full server deletes messages; set maxmemory-policy noeviction`,
+    };
   }
   if (facts.evictionPolicy !== "noeviction") {
-    return { severity: "warning", check, message: `maxmemory-policy is ${facts.evictionPolicy}, harmless only while maxmemory is 0; set noeviction before setting maxmemory` };
+    return {
+      severity: "warning",
+      check,
+      message: `maxmemory-policy is ${facts.evictionPolicy}, harmless only while maxmemory is 0; set noeviction before setting maxmemory`,
+    };
   }
   return { severity: "ok", check, message: "a full server refuses new messages and deletes none (noeviction)" };
 }
@@ -122,15 +148,25 @@ function judgeEviction(facts: ServerFacts): Finding {
 function judgePersistence(facts: ServerFacts): Finding {
   const check = "persistence";
   if (facts.usesAppendOnlyFile === undefined) {
-    return { severity: "warning", check, message: "the server does not say whether it writes to disk; without an append-only file its end loses messages" };
+    return {
+      severity: "warning",
+      check,
+      message: "the server does not say whether it writes to disk; without an append-only file its end loses messages",
+    };
   }
   if (!facts.usesAppendOnlyFile) {
-    const snapshots = facts.save ? "writes only snapshots, so its end loses what came after the last one" : "writes nothing to disk, so its end loses everything";
+    const snapshots = facts.save
+      ? "writes only snapshots, so its end loses what came after the last one"
+      : "writes nothing to disk, so its end loses everything";
     return { severity: "warning", check, message: `the server ${snapshots}; set appendonly yes` };
   }
   if (facts.appendFsync !== "always") {
     const policy = facts.appendFsync ?? "unknown";
-    return { severity: "warning", check, message: `the append-only file is synced "${policy}": a power loss, or the end of the server while the disk is slow, loses up to two seconds; set appendfsync always` };
+    return {
+      severity: "warning",
+      check,
+      message: `the append-only file is synced "${policy}": a power loss, or the end of the server while the disk is slow, loses up to two seconds; set appendfsync always`,
+    };
   }
   return { severity: "ok", check, message: "every change is on disk before it is answered (appendonly yes, appendfsync always)" };
 }

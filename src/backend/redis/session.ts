@@ -4,8 +4,8 @@
  */
 
 import { assert } from "../../core/errors.ts";
-import type { Argument } from "./client.ts";
 import { encodeArgument } from "./bytes.ts";
+import type { Argument } from "./client.ts";
 import type { Keys } from "./keys.ts";
 import type { RedisSettings } from "./options.ts";
 import type { Program } from "./programs.ts";
@@ -57,7 +57,13 @@ export class Session {
     const renew = now - this.#renewedMs >= RENEW_MS;
     header[17] = renew ? 1 : 0;
     this.#isUsed = true;
-    const call = new ScriptCall(program, true, joinKeys([this.#ownKeys, keys]), [header, store, this.#channel, ...values], this.#runner.makeRaw);
+    const call = new ScriptCall(
+      program,
+      true,
+      joinKeys([this.#ownKeys, keys]),
+      [header, store, this.#channel, ...values],
+      this.#runner.makeRaw,
+    );
     const reply = await this.#runner.connection.run(call);
     if (renew) this.#renewedMs = now;
     assert(Buffer.isBuffer(reply), "a script answers with bytes");

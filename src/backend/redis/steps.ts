@@ -219,7 +219,8 @@ export class Steps {
 
   async #placeAlone(part: Part): Promise<void> {
     const known = this.#registry.known(part.name);
-    const life = known !== undefined && part.attempts === 0 && !part.isNewerThan(known) ? known : (await this.#registry.look([part.name]))[0];
+    const life =
+      known !== undefined && part.attempts === 0 && !part.isNewerThan(known) ? known : (await this.#registry.look([part.name]))[0];
     if (life === undefined) throw queueNotFound(part.name);
     const batch = new Batch(true);
     batch.add(part, life);
@@ -267,10 +268,13 @@ export class Steps {
       }
       const lane = this.#free.pop() as Lane;
       const sent = next;
-      sent.send(lane).catch(sent.reject).finally(() => {
-        this.#free.push(lane);
-        if (this.#waiting.length > 0 || this.#gathering !== undefined) this.#schedule();
-      });
+      sent
+        .send(lane)
+        .catch(sent.reject)
+        .finally(() => {
+          this.#free.push(lane);
+          if (this.#waiting.length > 0 || this.#gathering !== undefined) this.#schedule();
+        });
     }
   }
 

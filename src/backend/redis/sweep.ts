@@ -37,7 +37,9 @@ export class Sweep {
   async recover(): Promise<Recovered> {
     const due = await this.#runner.read(PROGRAMS.due, encodeKeys([this.#keys.wake]), [String(QUEUES_PER_STEP)]);
     assert(Array.isArray(due), "a list is answered");
-    const lives = due.map((life) => new QueueLife(this.#namespace, this.#registry.store, "" as QueueName, Number(String(life)))).filter(({ life }) => Number.isSafeInteger(life));
+    const lives = due
+      .map((life) => new QueueLife(this.#namespace, this.#registry.store, "" as QueueName, Number(String(life))))
+      .filter(({ life }) => Number.isSafeInteger(life));
     if (lives.length === 0) return { recovered: 0, dead: 0, more: false };
     const operations = new ByteWriter();
     for (const index of lives.keys()) {
@@ -47,7 +49,9 @@ export class Sweep {
       operations.u32(Math.floor(RECOVERY_STEP_ITEMS / lives.length));
       operations.u48((lives[index] as QueueLife).life);
     }
-    const reader = new ByteReader(await this.#steps.runScript(PROGRAMS.care, joinKeys(lives.map((life) => life.keys)), [operations.view()]));
+    const reader = new ByteReader(
+      await this.#steps.runScript(PROGRAMS.care, joinKeys(lives.map((life) => life.keys)), [operations.view()]),
+    );
     let recovered = 0;
     let dead = 0;
     let more = lives.length === QUEUES_PER_STEP;
