@@ -8,7 +8,7 @@ const PROJECTS = {
   faults: { built: false, testTimeout: 180_000 },
   compat: { built: false, testTimeout: 60_000 },
   e2e: { built: true, testTimeout: 120_000 },
-  types: { built: false, testTimeout: 20_000 },
+  types: { built: true, testTimeout: 60_000 },
   docs: { built: true, testTimeout: 120_000 },
   tidy: { built: true, testTimeout: 120_000 },
 };
