@@ -7,8 +7,8 @@ import { parseQueueName } from "../../src/core/names.ts";
 import { childProcesses } from "../support/child-process.ts";
 import type { FaultPrograms } from "./programs/main.ts";
 import { openRemote } from "./remote-store.ts";
-import { openStore, type StoreSpec } from "./store-spec.ts";
 import { redisStores, sqliteStores } from "./store-kinds.ts";
+import { openStore, type StoreSpec } from "./store-spec.ts";
 import { untilStatus } from "./until.ts";
 
 const children = childProcesses<FaultPrograms>("test/faults/programs/main.ts");
@@ -46,7 +46,10 @@ describe.each([
   });
 
   it(`a second process that opens the store ${opens} times disturbs no live delivery`, async () => {
-    await survivor.enqueue(QUEUE, Array.from({ length: 6 }, (_none, index) => ({ data: bytes(`${index}`) })));
+    await survivor.enqueue(
+      QUEUE,
+      Array.from({ length: 6 }, (_none, index) => ({ data: bytes(`${index}`) })),
+    );
     const held = [
       ...(await survivor.dequeue(QUEUE, { limit: 3, leaseMs: 600_000 })),
       ...(await survivor.dequeue(QUEUE, { limit: 3, leaseMs: 600_000, owner: "receipt" })),
@@ -62,13 +65,19 @@ describe.each([
       await survivor.recover();
       expect(await survivor.status(QUEUE)).toEqual({ pending: 0, processing: 6 });
     }
-    const answers = await survivor.ack(QUEUE, held.map(({ receipt }) => ({ receipt })));
+    const answers = await survivor.ack(
+      QUEUE,
+      held.map(({ receipt }) => ({ receipt })),
+    );
     expect(answers.map(({ outcome }) => outcome)).toEqual(held.map(() => "acked"));
     expect((await survivor.statistics(QUEUE)).delivered).toBe(6);
   });
 
   it("what a killed process held comes back in one that lives, with its id, bytes and place, and is never out of sight", async () => {
-    const enqueued = await survivor.enqueue(QUEUE, ["first", "second", "third"].map((text) => ({ data: bytes(text) })));
+    const enqueued = await survivor.enqueue(
+      QUEUE,
+      ["first", "second", "third"].map((text) => ({ data: bytes(text) })),
+    );
     const consumer = await children.start();
     const [taken] = await (await openRemote(consumer, spec)).dequeue(QUEUE, { leaseMs });
     expect(taken?.deliveryCount).toBe(1);
@@ -99,7 +108,10 @@ describe.each([
   });
 
   it("two thousand messages of a killed process all come back, in bounded steps", async () => {
-    await survivor.enqueue(QUEUE, Array.from({ length: 2_000 }, (_none, index) => ({ data: bytes(`${index}`) })));
+    await survivor.enqueue(
+      QUEUE,
+      Array.from({ length: 2_000 }, (_none, index) => ({ data: bytes(`${index}`) })),
+    );
     const consumer = await children.start();
     const store = await openRemote(consumer, spec);
     for (let call = 0; call < 2; call += 1) expect((await store.dequeue(QUEUE, { limit: 1_000, leaseMs })).length).toBe(1_000);
@@ -128,25 +140,30 @@ describe.each([
     expect(await survivor.dequeue(QUEUE)).toMatchObject([{ id: taken?.id, deliveryCount: 2 }]);
   });
 
-  it.each(["process", "receipt"] as const)("a process that stands still loses its lease, and all it says afterwards is stale (owner %s)", async (owner) => {
-    await survivor.enqueue(QUEUE, [{ data: bytes("slow") }]);
-    const frozen = await children.start();
-    const store = await openRemote(frozen, spec);
-    const [taken] = await store.dequeue(QUEUE, { leaseMs: 200, owner });
-    const { receipt } = taken as DeliveredMessage;
-    frozen.signal("SIGSTOP");
-    await untilStatus(survivor, QUEUE, ({ pending }) => pending === 1);
-    const [again] = await survivor.dequeue(QUEUE, { leaseMs: 600_000 });
-    expect(again).toMatchObject({ id: taken?.id, deliveryCount: 2 });
-    frozen.signal("SIGCONT");
-    expect(await store.ack(QUEUE, [{ receipt, forward: [{ queue: QUEUE, messages: [{ data: bytes("follow-up") }] }] }])).toEqual([{ outcome: "stale" }]);
-    expect(await store.nack(QUEUE, [{ receipt, giveUp: true }])).toEqual(["stale"]);
-    expect(await store.release(QUEUE, [receipt])).toEqual(["stale"]);
-    expect(await store.extend(QUEUE, [{ receipt, leaseMs: 1_000 }])).toEqual(["stale"]);
-    expect(await survivor.status(QUEUE)).toEqual({ pending: 0, processing: 1 });
-    expect(await survivor.ack(QUEUE, [{ receipt: (again as DeliveredMessage).receipt }])).toMatchObject([{ outcome: "acked" }]);
-    expect(await survivor.status(QUEUE)).toEqual({ pending: 0, processing: 0 });
-  });
+  it.each(["process", "receipt"] as const)(
+    "a process that stands still loses its lease, and all it says afterwards is stale (owner %s)",
+    async (owner) => {
+      await survivor.enqueue(QUEUE, [{ data: bytes("slow") }]);
+      const frozen = await children.start();
+      const store = await openRemote(frozen, spec);
+      const [taken] = await store.dequeue(QUEUE, { leaseMs: 200, owner });
+      const { receipt } = taken as DeliveredMessage;
+      frozen.signal("SIGSTOP");
+      await untilStatus(survivor, QUEUE, ({ pending }) => pending === 1);
+      const [again] = await survivor.dequeue(QUEUE, { leaseMs: 600_000 });
+      expect(again).toMatchObject({ id: taken?.id, deliveryCount: 2 });
+      frozen.signal("SIGCONT");
+      expect(await store.ack(QUEUE, [{ receipt, forward: [{ queue: QUEUE, messages: [{ data: bytes("follow-up") }] }] }])).toEqual([
+        { outcome: "stale" },
+      ]);
+      expect(await store.nack(QUEUE, [{ receipt, giveUp: true }])).toEqual(["stale"]);
+      expect(await store.release(QUEUE, [receipt])).toEqual(["stale"]);
+      expect(await store.extend(QUEUE, [{ receipt, leaseMs: 1_000 }])).toEqual(["stale"]);
+      expect(await survivor.status(QUEUE)).toEqual({ pending: 0, processing: 1 });
+      expect(await survivor.ack(QUEUE, [{ receipt: (again as DeliveredMessage).receipt }])).toMatchObject([{ outcome: "acked" }]);
+      expect(await survivor.status(QUEUE)).toEqual({ pending: 0, processing: 0 });
+    },
+  );
 
   it("a message that kills its consumer each time is delivered as often as the queue says, then a dead letter; the others are served", async () => {
     const [poison] = await survivor.enqueue(QUEUE, [{ data: bytes("poison") }]);

@@ -43,10 +43,7 @@ describe("the judge of histories", () => {
   });
 
   it("refuses one snapshot of two queues that would need two instants", () => {
-    const handed: readonly Operation[] = [
-      ...LIFE,
-      { kind: "enqueue", queue: "b", message: "2", begin: 42, end: 44 },
-    ];
+    const handed: readonly Operation[] = [...LIFE, { kind: "enqueue", queue: "b", message: "2", begin: 42, end: 44 }];
     expect(violations(handed, ["a", "b"], [30, 70, 0, 0, 1, 0], [30, 41, 0, 1, 0, 0])).toEqual([]);
     // "b" was empty before 44 only, "a" from 50 on only.
     expect(violations(handed, ["a", "b"], [30, 70, 0, 0, 0, 0])).toEqual(["false-completion at 30"]);
@@ -69,7 +66,9 @@ describe("the judge of histories", () => {
     ];
     expect(violations(again, ["a"], [22, 24, 1, 0], [22, 24, 0, 1], [51, 54, 1, 0], [61, 69, 0, 1], [81, 90, 0, 0])).toEqual([]);
     expect(violations(again, ["a"], [41, 44, 1, 0], [51, 54, 0, 1], [41, 69, 0, 0])).toEqual([
-      "no-instant at 41", "no-instant at 51", "false-completion at 41",
+      "no-instant at 41",
+      "no-instant at 51",
+      "false-completion at 41",
     ]);
   });
 

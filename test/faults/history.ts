@@ -152,7 +152,11 @@ function explains(bounds: Int32Array, numbers: Float64Array): boolean {
     const pending = numbers[queue * 2] as number;
     const processing = numbers[queue * 2 + 1] as number;
     total += pending + processing;
-    for (const [bound, value] of [[PENDING, pending], [PROCESSING, processing], [UNACKED, pending + processing]] as const) {
+    for (const [bound, value] of [
+      [PENDING, pending],
+      [PROCESSING, processing],
+      [UNACKED, pending + processing],
+    ] as const) {
       const at = queue * BOUNDS + bound;
       if (value < (bounds[at] as number) || value > (bounds[at + 1] as number)) return false;
     }
@@ -193,5 +197,8 @@ export function judge(operations: readonly Operation[], snapshots: Snapshots, qu
 
 /** The first few violations as text, for the message of a failed test. */
 export function describeViolations({ violations }: Verdict): string {
-  return violations.slice(0, 5).map((one) => `${one.kind} in ${one.end - one.begin} ns at ${one.begin}: saw ${one.seen.join(" ")}, bounds ${one.bounds}`).join("\n");
+  return violations
+    .slice(0, 5)
+    .map((one) => `${one.kind} in ${one.end - one.begin} ns at ${one.begin}: saw ${one.seen.join(" ")}, bounds ${one.bounds}`)
+    .join("\n");
 }

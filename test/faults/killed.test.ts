@@ -10,8 +10,9 @@ import { SeededRandom } from "../../src/testing/seeded-random.ts";
 import { type Child, childProcesses } from "../support/child-process.ts";
 import { Ledger, type LedgerEvent } from "./ledger.ts";
 import type { FaultPrograms } from "./programs/main.ts";
-import { openStore, type StoreSpec } from "./store-spec.ts";
+import { newSeed } from "./report.ts";
 import { redisStores, sqliteStores } from "./store-kinds.ts";
+import { openStore, type StoreSpec } from "./store-spec.ts";
 import { untilStatus } from "./until.ts";
 
 const children = childProcesses<FaultPrograms>("test/faults/programs/main.ts");
@@ -35,7 +36,14 @@ async function makeQueues(backend: Backend): Promise<void> {
 }
 
 /** Kills a working child once it has told so many things, and gives all that it told. */
-async function killAfter(child: Child<FaultPrograms>, spec: StoreSpec, name: string, told: number, seed: number, leaseMs?: number): Promise<LedgerEvent[]> {
+async function killAfter(
+  child: Child<FaultPrograms>,
+  spec: StoreSpec,
+  name: string,
+  told: number,
+  seed: number,
+  leaseMs?: number,
+): Promise<LedgerEvent[]> {
   const outcome = child.call("liveUntilKilled", spec, QUEUES, name, 3, seed, leaseMs).then(
     () => undefined,
     (error: Error) => error.message,
@@ -45,12 +53,6 @@ async function killAfter(child: Child<FaultPrograms>, spec: StoreSpec, name: str
   // A child that ended by itself has found something wrong: its words say what.
   expect(await outcome).toMatch(/the child ended \(SIGKILL\)/);
   return child.told as LedgerEvent[];
-}
-
-function newSeed(): number {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.info(`seed ${seed}`);
-  return seed;
 }
 
 describe.each([
@@ -113,7 +115,10 @@ describe("on sqlite", () => {
       const outcome = child.call("killedAtStatement", spec, QUEUES, `${statement}`, statement, statement % 2 === 0 ? "before" : "after");
       await expect(outcome, `statement ${statement}`).rejects.toThrow("the child ended (SIGKILL)");
       ledger.read(child.told as LedgerEvent[]);
-      expect(await withStore(spec, (backend) => ledger.settle(backend, QUEUES)), `killed at statement ${statement} of ${statements}`).toEqual([]);
+      expect(
+        await withStore(spec, (backend) => ledger.settle(backend, QUEUES)),
+        `killed at statement ${statement} of ${statements}`,
+      ).toEqual([]);
     }
     await next;
   });

@@ -128,10 +128,14 @@ export class Ledger {
         if (!Buffer.from(payloadOf(name)).equals(data)) faults.push(`the bytes of ${name} have changed`);
         // A release takes a delivery back, and an open dequeue may have begun one more.
         const most = (this.#entries.get(name)?.deliveries ?? 0) + this.#openDequeues + 1;
-        if (deliveryCount < 1 || deliveryCount > most) faults.push(`${name} counts ${deliveryCount} deliveries, at most ${most} were begun`);
+        if (deliveryCount < 1 || deliveryCount > most)
+          faults.push(`${name} counts ${deliveryCount} deliveries, at most ${most} were begun`);
         found.set(name, queue);
       }
-      const answers = await backend.ack(queue, messages.map(({ receipt }) => ({ receipt })));
+      const answers = await backend.ack(
+        queue,
+        messages.map(({ receipt }) => ({ receipt })),
+      );
       if (answers.some(({ outcome }) => outcome !== "acked")) faults.push(`an ack of the survivor in ${queue} was stale`);
     }
   }
@@ -144,16 +148,21 @@ export class Ledger {
         if (found.has(nameOf(data))) faults.push(`${nameOf(data)} is a dead letter and was delivered as well`);
         found.set(nameOf(data), "dead");
       }
-      await backend.drop(queue, items.map(({ id }) => id));
+      await backend.drop(
+        queue,
+        items.map(({ id }) => id),
+      );
     }
   }
 
   #compare(name: string, { place, maybe, followUp }: Entry, found: ReadonlyMap<string, Place>, faults: string[]): void {
     const actual = found.get(name) ?? (place === "removed" || maybe === "removed" ? "removed" : "absent");
-    if (actual !== place && actual !== maybe) faults.push(`${name} is ${actual}, but must be ${place}${maybe === undefined ? "" : ` or ${maybe}`}`);
+    if (actual !== place && actual !== maybe)
+      faults.push(`${name} is ${actual}, but must be ${place}${maybe === undefined ? "" : ` or ${maybe}`}`);
     if (followUp === undefined) return;
     // Another process may have found the follow-up, and worked it off.
     const followed = found.has(followUp) || this.#entry(followUp).place !== "absent";
-    if ((actual === "removed") !== followed) faults.push(`${name} is ${actual}, and its follow-up ${followed ? "exists" : "does not"}: one step was torn in two`);
+    if ((actual === "removed") !== followed)
+      faults.push(`${name} is ${actual}, and its follow-up ${followed ? "exists" : "does not"}: one step was torn in two`);
   }
 }

@@ -9,11 +9,12 @@ import { parseQueueName, type QueueName } from "../../src/core/names.ts";
 import { waitComplete } from "../../src/queue/wait.ts";
 import { childProcesses } from "../support/child-process.ts";
 import { describeViolations, judge, type Operation, type Verdict } from "./history.ts";
+import type { FaultPrograms } from "./programs/main.ts";
 import type { Reading } from "./programs/poller.ts";
 import type { Handing } from "./programs/race.ts";
-import type { FaultPrograms } from "./programs/main.ts";
-import { openStore, type StoreSpec } from "./store-spec.ts";
+import { newSeed } from "./report.ts";
 import { redisStores, sqliteStores } from "./store-kinds.ts";
+import { openStore, type StoreSpec } from "./store-spec.ts";
 
 const children = childProcesses<FaultPrograms>("test/faults/programs/main.ts");
 const QUEUES = [parseQueueName("parse"), parseQueueName("index")] as const;
@@ -27,7 +28,12 @@ async function makeQueues(spec: StoreSpec, queues: readonly QueueName[] = QUEUES
 }
 
 /** Reads in a process of its own while `work` runs, and judges what it saw. */
-async function watched(spec: StoreSpec, queues: readonly QueueName[], reading: Reading, work: () => Promise<readonly Operation[]>): Promise<Verdict> {
+async function watched(
+  spec: StoreSpec,
+  queues: readonly QueueName[],
+  reading: Reading,
+  work: () => Promise<readonly Operation[]>,
+): Promise<Verdict> {
   const poller = await children.start();
   const polling = poller.call("poll", spec, queues, reading);
   await Promise.race([poller.whenTold(1), polling]);
@@ -48,12 +54,6 @@ function expectSound(verdict: Verdict): void {
 async function workAlone(spec: StoreSpec, rounds: number, handing: Handing, seed: number): Promise<readonly Operation[]> {
   const worker = await children.start();
   return worker.call("workAlone", spec, QUEUES, rounds, handing, seed);
-}
-
-function newSeed(): number {
-  const seed = Math.floor(Math.random() * 2 ** 32);
-  console.info(`seed ${seed}`);
-  return seed;
 }
 
 describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name", (kind) => {

@@ -8,8 +8,25 @@ import type { StoreSpec } from "./store-spec.ts";
 /** What of a backend can be used from another process. */
 export type RemoteStore = Pick<
   Backend,
-  | "createQueue" | "configureQueue" | "removeQueue" | "enqueue" | "dequeue" | "ack" | "ackById" | "nack" | "release" | "extend" | "messages"
-  | "clear" | "status" | "statuses" | "statistics" | "recover" | "deadLetters" | "inspect" | "close"
+  | "createQueue"
+  | "configureQueue"
+  | "removeQueue"
+  | "enqueue"
+  | "dequeue"
+  | "ack"
+  | "ackById"
+  | "nack"
+  | "release"
+  | "extend"
+  | "messages"
+  | "clear"
+  | "status"
+  | "statuses"
+  | "statistics"
+  | "recover"
+  | "deadLetters"
+  | "inspect"
+  | "close"
 >;
 
 /** Opens a store in a child. */
@@ -18,7 +35,9 @@ export async function openRemote(child: Child<FaultPrograms>, spec: StoreSpec): 
   return new Proxy({} as RemoteStore, {
     get: (_target, method: string) =>
       // An object with `then` would be taken for a promise.
-      method === "then" ? undefined : (...values: unknown[]) =>
-        method === "close" ? child.call("closeStore", number) : child.call("callStore", number, method, values),
+      method === "then"
+        ? undefined
+        : (...values: unknown[]) =>
+            method === "close" ? child.call("closeStore", number) : child.call("callStore", number, method, values),
   });
 }

@@ -6,8 +6,9 @@ import { parseQueueName } from "../../src/core/names.ts";
 import { childProcesses } from "../support/child-process.ts";
 import type { FaultPrograms } from "./programs/main.ts";
 import { openRemote } from "./remote-store.ts";
-import { openStore } from "./store-spec.ts";
+import { report } from "./report.ts";
 import { sqliteStores } from "./store-kinds.ts";
+import { openStore } from "./store-spec.ts";
 
 const children = childProcesses<FaultPrograms>("test/faults/programs/main.ts");
 const QUEUE = parseQueueName("jobs");
@@ -30,7 +31,9 @@ describe("several processes on one file", () => {
     const results = await Promise.all(working);
     await holding;
     for (const { delayP99Ms, delayMaxMs, longestCallMs } of results) {
-      console.info(`event loop delay: p99 ${delayP99Ms.toFixed(1)} ms, longest ${delayMaxMs.toFixed(1)} ms; longest call ${longestCallMs.toFixed(0)} ms`);
+      report(
+        `event loop delay: p99 ${delayP99Ms.toFixed(1)} ms, longest ${delayMaxMs.toFixed(1)} ms; longest call ${longestCallMs.toFixed(0)} ms`,
+      );
     }
     const acked = results.flatMap((result) => result.acked);
     expect(acked.length).toBe(2_000);
@@ -81,7 +84,9 @@ describe("several processes on one file", () => {
       const opened = await Promise.all(openers.map((child) => openRemote(child, spec)));
       const made = await Promise.all(opened.map((store) => store.createQueue(QUEUE)));
       expect(made.filter((answer) => answer === "created").length).toBe(1);
-      const ids = (await Promise.all(opened.map((store) => store.enqueue(QUEUE, [{ data: new Uint8Array(round) }])))).flat().map(({ id }) => id);
+      const ids = (await Promise.all(opened.map((store) => store.enqueue(QUEUE, [{ data: new Uint8Array(round) }]))))
+        .flat()
+        .map(({ id }) => id);
       expect(new Set(ids).size).toBe(4);
       // All made their ids from one store's name.
       expect(new Set(ids.map((id) => id.split("-")[1])).size).toBe(1);

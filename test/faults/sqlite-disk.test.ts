@@ -94,7 +94,10 @@ describe("a full disk", () => {
   it("refuses messages as store-full, lets every other step go on, and takes messages again once there is room", async (context) => {
     needDisk(context);
     const backend = await openWith({ minFreeBytes: 0 });
-    await backend.enqueue(QUEUE, Array.from({ length: 600 }, (_none, index) => message(index % 256)));
+    await backend.enqueue(
+      QUEUE,
+      Array.from({ length: 600 }, (_none, index) => message(index % 256)),
+    );
     const held = await backend.dequeue(QUEUE, { limit: 400 });
     fillDisk(0);
     // Bits of room may be left in the file and its log; then there is none.
@@ -113,7 +116,12 @@ describe("a full disk", () => {
     await expectSound(backend, { pending: stored - 400, processing: 400 });
     // One transaction each, far more log than the ballast has room for.
     for (const { receipt } of held.slice(0, 300)) expect(await backend.ack(QUEUE, [{ receipt }])).toMatchObject([{ outcome: "acked" }]);
-    expect(await backend.nack(QUEUE, held.slice(300).map(({ receipt }) => ({ receipt, reason: "no room" })))).toEqual(held.slice(300).map(() => "pending"));
+    expect(
+      await backend.nack(
+        QUEUE,
+        held.slice(300).map(({ receipt }) => ({ receipt, reason: "no room" })),
+      ),
+    ).toEqual(held.slice(300).map(() => "pending"));
     const [again] = await backend.dequeue(QUEUE);
     expect(again).toMatchObject({ id: (held[300] as DeliveredMessage).id, deliveryCount: 2 });
     await expectSound(backend, { pending: stored - 301, processing: 1 });
@@ -128,7 +136,10 @@ describe("a full disk", () => {
     const refusal = await (async (): Promise<unknown> => {
       for (;;) {
         try {
-          await backend.enqueue(QUEUE, Array.from({ length: 50 }, () => message(1)));
+          await backend.enqueue(
+            QUEUE,
+            Array.from({ length: 50 }, () => message(1)),
+          );
           stored += 50;
         } catch (error) {
           return error;
@@ -142,7 +153,12 @@ describe("a full disk", () => {
     while (acked < stored) {
       const messages = await backend.dequeue(QUEUE, { limit: 500 });
       expect(messages.length).toBeGreaterThan(0);
-      acked += (await backend.ack(QUEUE, messages.map(({ receipt }) => ({ receipt })))).length;
+      acked += (
+        await backend.ack(
+          QUEUE,
+          messages.map(({ receipt }) => ({ receipt })),
+        )
+      ).length;
     }
     await expectSound(backend, { pending: 0, processing: 0 });
   });
@@ -160,12 +176,20 @@ describe("a full disk", () => {
   it("survives the kill of a process that could not write any more", async (context) => {
     needDisk(context);
     const backend = await openWith({ minFreeBytes: 0 });
-    await backend.enqueue(QUEUE, Array.from({ length: 20 }, () => message(1)));
+    await backend.enqueue(
+      QUEUE,
+      Array.from({ length: 20 }, () => message(1)),
+    );
     const child = await children.start();
     const store = await openRemote(child, { kind: "sqlite", path, minFreeBytes: 0, sweepIntervalMs: 3_600_000 });
     const [taken] = await store.dequeue(QUEUE);
     fillDisk(0);
-    await expect(store.enqueue(QUEUE, Array.from({ length: 500 }, () => message(2)))).rejects.toMatchObject({ code: "store-full" });
+    await expect(
+      store.enqueue(
+        QUEUE,
+        Array.from({ length: 500 }, () => message(2)),
+      ),
+    ).rejects.toMatchObject({ code: "store-full" });
     await child.kill();
     const [again] = await untilStatus(backend, QUEUE, ({ pending }) => pending === 20).then(() => backend.dequeue(QUEUE));
     expect(again).toMatchObject({ id: taken?.id, deliveryCount: 2 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { isProvablyGone, identifyThisProcess } from "../../src/backend/sqlite/host.ts";
+import { identifyThisProcess, isProvablyGone } from "../../src/backend/sqlite/host.ts";
 import { openSqlite, type SqliteOptions } from "../../src/backend/sqlite/index.ts";
 import { parseQueueName } from "../../src/core/names.ts";
 import { ManualClock } from "../../src/testing/index.ts";
@@ -91,7 +91,11 @@ describe("a damaged file", () => {
   async function fill(messages: number): Promise<void> {
     const backend = await open_();
     await backend.createQueue(QUEUE);
-    for (let stored = 0; stored < messages; stored += 500) await backend.enqueue(QUEUE, Array.from({ length: 500 }, () => payload(4_000, 7)));
+    for (let stored = 0; stored < messages; stored += 500)
+      await backend.enqueue(
+        QUEUE,
+        Array.from({ length: 500 }, () => payload(4_000, 7)),
+      );
     await backend.close();
   }
 
@@ -100,9 +104,10 @@ describe("a damaged file", () => {
     const database = new Database(path);
     database.pragma("journal_mode = DELETE");
     const pageBytes = database.pragma("page_size", { simple: true }) as number;
-    const page = which === "root"
-      ? database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").pluck().get(table)
-      : database.prepare("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path LIMIT 1").pluck().get(table);
+    const page =
+      which === "root"
+        ? database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").pluck().get(table)
+        : database.prepare("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path LIMIT 1").pluck().get(table);
     database.pragma("journal_mode = WAL");
     database.close();
     const file = await open(path, "r+");
@@ -268,7 +273,9 @@ describe("who is gone", () => {
     const { spawn } = await import("node:child_process");
     // The shell becomes a program that does not ask after children; the one it started ends at once.
     const parent = spawn("sh", ["-c", "true & echo $!; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
-    const processId = await new Promise<number>((resolve) => parent.stdout.once("data", (line: Buffer) => resolve(Number(line.toString()))));
+    const processId = await new Promise<number>((resolve) =>
+      parent.stdout.once("data", (line: Buffer) => resolve(Number(line.toString()))),
+    );
     // It ends by itself in an instant, which nothing tells of.
     while (!isProvablyGone({ processId, started: "", namespace: self.namespace })) await new Promise((resolve) => setImmediate(resolve));
     parent.stdin.end();

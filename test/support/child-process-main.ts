@@ -35,6 +35,11 @@ async function answer(programs: Programs, { number, program, values }: ToChild):
     if (run === undefined) throw new Error(`this child has no program ${program}`);
     send({ kind: "answer", number, value: await run(...values) });
   } catch (error) {
-    send({ kind: "failure", number, text: describe(error), ...(isQueueFSError(error) ? { code: error.code, message: error.message } : {}) });
+    send({
+      kind: "failure",
+      number,
+      text: describe(error),
+      ...(isQueueFSError(error) ? { code: error.code, message: error.message } : {}),
+    });
   }
 }

@@ -69,7 +69,13 @@ async function compile(entry: string): Promise<string> {
     configFile: false,
     logLevel: "error",
     root,
-    build: { ssr: entry, outDir: folder, target: "node20", minify: false, rollupOptions: { output: { entryFileNames: "main.mjs", chunkFileNames: "[name].mjs" } } },
+    build: {
+      ssr: entry,
+      outDir: folder,
+      target: "node20",
+      minify: false,
+      rollupOptions: { output: { entryFileNames: "main.mjs", chunkFileNames: "[name].mjs" } },
+    },
     ssr: { external: true },
   });
   return join(folder, "main.mjs");
@@ -101,7 +107,11 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-async function startChild<Table extends Programs>(file: string, options: ChildOptions | undefined, onFault: (text: string) => void): Promise<Child<Table>> {
+async function startChild<Table extends Programs>(
+  file: string,
+  options: ChildOptions | undefined,
+  onFault: (text: string) => void,
+): Promise<Child<Table>> {
   const process = fork(file, {
     execArgv: [],
     serialization: "advanced",
@@ -139,7 +149,10 @@ async function startChild<Table extends Programs>(file: string, options: ChildOp
     changed();
     return how;
   });
-  await Promise.race([ready, ended.then((how) => Promise.reject(new Error(`the child did not start (${how}): ${Buffer.concat(output).toString()}`)))]);
+  await Promise.race([
+    ready,
+    ended.then((how) => Promise.reject(new Error(`the child did not start (${how}): ${Buffer.concat(output).toString()}`))),
+  ]);
   return {
     processId: process.pid as number,
     told,
@@ -166,7 +179,12 @@ async function startChild<Table extends Programs>(file: string, options: ChildOp
 
 let calls = 0;
 
-function callChild<Result>(process: ChildProcess, waiting: Map<number, Waiting>, program: string, values: readonly unknown[]): Promise<Result> {
+function callChild<Result>(
+  process: ChildProcess,
+  waiting: Map<number, Waiting>,
+  program: string,
+  values: readonly unknown[],
+): Promise<Result> {
   calls += 1;
   const number = calls;
   return new Promise<Result>((resolve, reject) => {

@@ -18,7 +18,7 @@ import { inspectStore } from "./inspect.ts";
 import type { SqliteSettings } from "./options.ts";
 import { clearQueue, configureQueue, createQueue, removeQueue } from "./queues.ts";
 import { findRow, readMark, readMessages, readNextDue, readPeek, readReached, readStatistics, readStatus, readStatuses } from "./reading.ts";
-import { findGoneSessions, recoverStep } from "./recovery.ts";
+import { findGoneSessions, recoverStep, type Search } from "./recovery.ts";
 import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts";
 import { Space } from "./space.ts";
 import { isBusy, isCorrupt, translate } from "./sqlite-error.ts";
@@ -45,6 +45,7 @@ export class SqliteBackend implements Backend {
   readonly #stopSweep: StopPeriodic;
   readonly #turns = new TurnCounter(64);
   #session: number | undefined;
+  #search: Search | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(database: Database, context: StoreContext, settings: SqliteSettings, reopening: Reopening) {
@@ -136,7 +137,7 @@ export class SqliteBackend implements Backend {
   listQueues(options?: shapes.PageOptions & { readonly under?: QueueName | "" }): Promise<shapes.Page<QueueName>> {
     return this.#read(({ sql }) => {
       const { after = "", limit, under } = checkPage(options);
-      const rows = under === "" ? sql.names.all(after, limit + 1) : sql.namesWithin.all(under, under, under, after, limit + 1);
+      const rows = under === "" ? sql.names.all(after, limit + 1) : sql.namesWithin.all(under, after, under, after, under, limit + 1);
       const names = (rows as [QueueName][]).map(([name]) => name);
       return names.length > limit ? { items: names.slice(0, limit), next: names[limit - 1] as string } : { items: names };
     });
@@ -267,7 +268,10 @@ export class SqliteBackend implements Backend {
   async #recover(patienceMs: number): Promise<shapes.Recovered> {
     // Asking the system about processes is no work for a transaction; session numbers are never used again, so the answer keeps.
     const gone = await this.#read(findGoneSessions);
-    return this.#writer.run((step) => recoverStep(step, gone), { patienceMs });
+    const from = this.#search;
+    const { search, ...recovered } = await this.#writer.run((step) => recoverStep(step, gone, from), { patienceMs });
+    this.#search = search;
+    return recovered;
   }
 
   /**

@@ -11,6 +11,9 @@ import type { QueueRow, Step, StoreContext } from "./step.ts";
 /** Queues that the sweep reads at a time. */
 const SLOTS_PER_LOOK = 200;
 
+/** Places that one step looks through for those of a process that is gone: some 2 milliseconds. */
+const PLACES_PER_LOOK = 20_000;
+
 type DuePlace = [sequence: number, state: number, deliveryCount: number, chosen: number, reason: string | null];
 
 /** Before a dequeue looks: makes due messages of its queue available, in batches, until one is available or no more is due. */
@@ -52,8 +55,24 @@ function endDelivery(step: Step, queue: QueueRow, sequence: number, deliveryCoun
   return false;
 }
 
-/** One bounded step over all queues: due leases and delays first, then deliveries of processes that are gone. */
-export function recoverStep(step: Step, goneSessions: readonly number[]): Recovered {
+/** How far the search for the deliveries of a process that is gone has come. */
+export interface Search {
+  readonly session: number;
+  readonly slot: number;
+  readonly sequence: number;
+}
+
+/** What a step did, and where the next one goes on: to be remembered once it is committed. */
+export interface RecoveryStep extends Recovered {
+  readonly search: Search | undefined;
+}
+
+/**
+ * One bounded step over all queues: due leases and delays first, then deliveries of processes that are gone.
+ *
+ * @param search where the step before stopped
+ */
+export function recoverStep(step: Step, goneSessions: readonly number[], search: Search | undefined): RecoveryStep {
   let left = RECOVERY_STEP_ITEMS;
   let recovered = 0;
   let dead = 0;
@@ -71,8 +90,8 @@ export function recoverStep(step: Step, goneSessions: readonly number[]): Recove
       dead += result.dead;
     }
   } while (slots.length === SLOTS_PER_LOOK && left > 0);
-  const gone = recoverGone(step, goneSessions, left);
-  return { recovered: recovered + gone.recovered, dead: dead + gone.dead, more: left === 0 || gone.more };
+  const gone = recoverGone(step, goneSessions, search, left);
+  return { recovered: recovered + gone.recovered, dead: dead + gone.dead, more: left === 0 || gone.more, search: gone.search };
 }
 
 /** Sessions whose process provably no longer exists. */
@@ -82,25 +101,44 @@ export function findGoneSessions({ sql }: StoreContext): number[] {
     .map(([number]) => number);
 }
 
-function recoverGone(step: Step, goneSessions: readonly number[], limit: number): Recovered {
+/** Goes through the places, session by session, until one of the two bounds of a step is reached. */
+function recoverGone(step: Step, goneSessions: readonly number[], search: Search | undefined, limit: number): RecoveryStep {
   let recovered = 0;
   let dead = 0;
-  for (const number of goneSessions) {
-    const left = limit - recovered;
-    const places = step.sql.placesOfSession.all(number, left) as [number, ...DuePlace][];
-    for (const [slot, sequence, state, deliveryCount, chosen, reason] of places) {
-      const queue = step.queueAtSlot(slot);
-      if (queue === undefined || state !== PROCESSING) {
-        // A queue cleared or removed since: its rows are being deleted anyway.
-        step.sql.deletePlace.run(slot, sequence);
-        continue;
-      }
-      recovered += 1;
-      if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
-      step.touch(queue);
-    }
-    if (places.length === left) return { recovered, dead, more: true };
-    step.sql.deleteSession.run(number);
+  let toLook = PLACES_PER_LOOK;
+  for (const session of goneSessions) {
+    const from = search?.session === session ? search : { session, slot: 0, sequence: 0 };
+    if (recovered >= limit || toLook <= 0) return { recovered, dead, more: true, search: from };
+    const stretch = recoverStretch(step, from, toLook, limit - recovered);
+    recovered += stretch.recovered;
+    dead += stretch.dead;
+    toLook -= stretch.looked;
+    if (stretch.search !== undefined) return { recovered, dead, more: true, search: stretch.search };
+    step.sql.deleteSession.run(session);
   }
-  return { recovered, dead, more: false };
+  return { recovered, dead, more: false, search: undefined };
+}
+
+/** Recovers what a session holds among the next `toLook` places. No `search` comes back when these were the last. */
+function recoverStretch(step: Step, from: Search, toLook: number, limit: number): { recovered: number; dead: number; looked: number; search: Search | undefined } {
+  const { session } = from;
+  const [endSlot, endSequence, looked] = step.sql.endOfPlaces.get(from.slot, from.sequence, toLook) as [number | null, number | null, number];
+  if (endSlot === null || endSequence === null) return { recovered: 0, dead: 0, looked, search: undefined };
+  let dead = 0;
+  let recovered = 0;
+  const places = step.sql.placesOfSession.all(from.slot, from.sequence, endSlot, endSequence, session, limit) as [number, ...DuePlace][];
+  for (const [slot, sequence, state, deliveryCount, chosen, reason] of places) {
+    const queue = step.queueAtSlot(slot);
+    if (queue === undefined || state !== PROCESSING) {
+      // A queue cleared or removed since: its rows are being deleted anyway.
+      step.sql.deletePlace.run(slot, sequence);
+      continue;
+    }
+    recovered += 1;
+    if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
+    step.touch(queue);
+  }
+  const last = places.at(-1);
+  if (places.length === limit && last !== undefined) return { recovered, dead, looked, search: { session, slot: last[0], sequence: last[1] } };
+  return { recovered, dead, looked, search: looked === toLook ? { session, slot: endSlot, sequence: endSequence } : undefined };
 }

@@ -123,7 +123,7 @@ export class Space {
     const steady = Math.min(free, this.#idleFreePages);
     this.#idleFreePages = free;
     const sparePages = SPARE_BYTES / this.#pragma("page_size");
-    if (steady <= sparePages || steady * 2 < pages) return this.#shrinkLog();
+    if (steady <= sparePages || steady * 2 < pages) return this.#settleFile(pages);
     if (this.#pragma("auto_vacuum") === 0) {
       if (pages - free > REBUILD_PAGES) return false;
       this.#database.pragma("auto_vacuum = INCREMENTAL");
@@ -134,10 +134,12 @@ export class Space {
     return this.#pragma("freelist_count") > sparePages;
   }
 
-  #shrinkLog(): boolean {
-    const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false });
+  /** Takes the log in when it is long, or when it is what tells of pages given back: until then the file keeps its length. */
+  #settleFile(pages: number): boolean {
+    const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    const file = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     // Readers in the way leave it for a later sweep.
-    if (log !== undefined && log.size > LOG_BYTES) this.#emptyLog();
+    if (log > LOG_BYTES || (log > 0 && file - pages * this.#pragma("page_size") > SPARE_BYTES)) this.#emptyLog();
     return false;
   }
 

@@ -38,15 +38,26 @@ class Teller {
   }
 
   enqueue(queue: QueueName, names: readonly string[]): Promise<unknown> {
-    return told({ kind: "enqueue", queue, names }, () => this.#backend.enqueue(queue, names.map((name) => ({ data: payloadOf(name) }))));
+    return told({ kind: "enqueue", queue, names }, () =>
+      this.#backend.enqueue(
+        queue,
+        names.map((name) => ({ data: payloadOf(name) })),
+      ),
+    );
   }
 
   take(queue: QueueName, limit: number): Promise<DeliveredMessage[]> {
-    return told({ kind: "dequeue", queue, names: [] }, () => this.#backend.dequeue(queue, { limit, leaseMs: this.#leaseMs }), (messages) => messages.map(({ data }) => nameOf(data)));
+    return told(
+      { kind: "dequeue", queue, names: [] },
+      () => this.#backend.dequeue(queue, { limit, leaseMs: this.#leaseMs }),
+      (messages) => messages.map(({ data }) => nameOf(data)),
+    );
   }
 
   ack(queue: QueueName, { data, receipt }: DeliveredMessage): Promise<unknown> {
-    return told({ kind: "ack", queue, names: [nameOf(data)] }, async () => mustBe("acked", (await this.#backend.ack(queue, [{ receipt }]))[0]?.outcome));
+    return told({ kind: "ack", queue, names: [nameOf(data)] }, async () =>
+      mustBe("acked", (await this.#backend.ack(queue, [{ receipt }]))[0]?.outcome),
+    );
   }
 
   forward(queue: QueueName, { data, receipt }: DeliveredMessage, to: QueueName): Promise<unknown> {
@@ -58,11 +69,15 @@ class Teller {
   }
 
   nack(queue: QueueName, { data, receipt }: DeliveredMessage): Promise<unknown> {
-    return told({ kind: "return", queue, names: [nameOf(data)] }, async () => mustBe("pending", (await this.#backend.nack(queue, [{ receipt, reason: "try again" }]))[0]));
+    return told({ kind: "return", queue, names: [nameOf(data)] }, async () =>
+      mustBe("pending", (await this.#backend.nack(queue, [{ receipt, reason: "try again" }]))[0]),
+    );
   }
 
   release(queue: QueueName, { data, receipt }: DeliveredMessage): Promise<unknown> {
-    return told({ kind: "return", queue, names: [nameOf(data)] }, async () => mustBe("released", (await this.#backend.release(queue, [receipt]))[0]));
+    return told({ kind: "return", queue, names: [nameOf(data)] }, async () =>
+      mustBe("released", (await this.#backend.release(queue, [receipt]))[0]),
+    );
   }
 
   giveUp(queue: QueueName, { data, receipt }: DeliveredMessage): Promise<unknown> {
@@ -88,7 +103,14 @@ class Teller {
 }
 
 /** Works in several loops at once, so that calls share transactions, and never ends by itself. */
-export async function liveUntilKilled(spec: StoreSpec, queues: readonly [QueueName, QueueName], name: string, loops: number, seed: number, leaseMs = 30_000): Promise<never> {
+export async function liveUntilKilled(
+  spec: StoreSpec,
+  queues: readonly [QueueName, QueueName],
+  name: string,
+  loops: number,
+  seed: number,
+  leaseMs = 30_000,
+): Promise<never> {
   const backend = await openStore(spec, reportFault);
   const random = new SeededRandom(seed);
   const teller = new Teller(backend, leaseMs);
@@ -96,7 +118,10 @@ export async function liveUntilKilled(spec: StoreSpec, queues: readonly [QueueNa
   const loop = async (number: number): Promise<never> => {
     for (let round = 0; ; round += 1) {
       const count = 1 + Math.floor(random.fraction() * 3);
-      await teller.enqueue(from, Array.from({ length: count }, (_none, index) => `${name}.${number}.${round}.${index}`));
+      await teller.enqueue(
+        from,
+        Array.from({ length: count }, (_none, index) => `${name}.${number}.${round}.${index}`),
+      );
       for (const message of await teller.take(from, 3)) await teller.treat(from, message, to, random.fraction());
       for (const message of await teller.take(to, 3)) await teller.ack(to, message);
     }
@@ -107,7 +132,10 @@ export async function liveUntilKilled(spec: StoreSpec, queues: readonly [QueueNa
 /** Every step once, in a fixed order. */
 async function everyStep(backend: Backend, [from, to]: readonly [QueueName, QueueName], name: string): Promise<void> {
   const teller = new Teller(backend, 30_000);
-  await teller.enqueue(from, ["a", "b", "c", "d", "e"].map((letter) => `${name}.${letter}`));
+  await teller.enqueue(
+    from,
+    ["a", "b", "c", "d", "e"].map((letter) => `${name}.${letter}`),
+  );
   for (let step = 0; step < 7; step += 1) {
     const [message] = await teller.take(from, 1);
     if (message !== undefined) await teller.treat(from, message, to, (6 - step) / 8);
@@ -119,7 +147,13 @@ async function everyStep(backend: Backend, [from, to]: readonly [QueueName, Queu
  * Takes every step once and kills itself (SIGKILL) just before, or just after, the statement of that number runs. Answers how many
  * statements ran, if it lived to do so.
  */
-export async function killedAtStatement(spec: StoreSpec, queues: readonly [QueueName, QueueName], name: string, killAt: number, when: "before" | "after"): Promise<number> {
+export async function killedAtStatement(
+  spec: StoreSpec,
+  queues: readonly [QueueName, QueueName],
+  name: string,
+  killAt: number,
+  when: "before" | "after",
+): Promise<number> {
   const backend = await openStore(spec, reportFault);
   let statements = 0;
   const any = new Database(":memory:");

@@ -33,7 +33,12 @@ class Hand {
   }
 
   enqueue(queue: QueueName, names: readonly string[]): Promise<unknown> {
-    return this.recorder.record("enqueue", queue, names, () => this.#backend.enqueue(queue, names.map((name) => ({ data: encoder.encode(name) }))));
+    return this.recorder.record("enqueue", queue, names, () =>
+      this.#backend.enqueue(
+        queue,
+        names.map((name) => ({ data: encoder.encode(name) })),
+      ),
+    );
   }
 
   /** Takes what is there, `limit` at most. */
@@ -90,7 +95,13 @@ class Hand {
 }
 
 /** Works alone: each round's message is enqueued, delivered, perhaps handed on, and acked, before the next one is enqueued. */
-export async function workAlone(spec: StoreSpec, queues: readonly [QueueName, QueueName], rounds: number, handing: Handing, seed: number): Promise<Operation[]> {
+export async function workAlone(
+  spec: StoreSpec,
+  queues: readonly [QueueName, QueueName],
+  rounds: number,
+  handing: Handing,
+  seed: number,
+): Promise<Operation[]> {
   const backend = await openStore(spec, reportFault);
   const hand = new Hand(backend, new SeededRandom(seed));
   for (let round = 0; round < rounds; round += 1) {
@@ -116,14 +127,22 @@ export interface Produced {
 }
 
 /** Enqueues a few messages, waits until both queues are complete, and so on. */
-export async function produceAndWait(spec: StoreSpec, queues: readonly [QueueName, QueueName], rounds: number, seed: number): Promise<Produced> {
+export async function produceAndWait(
+  spec: StoreSpec,
+  queues: readonly [QueueName, QueueName],
+  rounds: number,
+  seed: number,
+): Promise<Produced> {
   const backend = await openStore(spec, reportFault);
   const random = new SeededRandom(seed);
   const hand = new Hand(backend, random);
   const snapshots: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const count = 1 + Math.floor(random.fraction() * 4);
-    await hand.enqueue(queues[0], Array.from({ length: count }, (_none, index) => `${round}.${index}`));
+    await hand.enqueue(
+      queues[0],
+      Array.from({ length: count }, (_none, index) => `${round}.${index}`),
+    );
     const begin = now();
     const statuses = await waitComplete(backend, { queues }, { timeoutMs: 60_000 });
     snapshots.push(begin, now(), ...statuses.flatMap(({ pending, processing }) => [pending, processing]));
@@ -133,7 +152,13 @@ export async function produceAndWait(spec: StoreSpec, queues: readonly [QueueNam
 }
 
 /** Enqueues from several loops at once, as fast as the store takes it. */
-export async function produceCrowd(spec: StoreSpec, queue: QueueName, name: string, loops: number, messagesPerLoop: number): Promise<Operation[]> {
+export async function produceCrowd(
+  spec: StoreSpec,
+  queue: QueueName,
+  name: string,
+  loops: number,
+  messagesPerLoop: number,
+): Promise<Operation[]> {
   const backend = await openStore(spec, reportFault);
   const hand = new Hand(backend, new SeededRandom(1));
   const loop = async (number: number): Promise<void> => {
@@ -161,7 +186,13 @@ export function endConsuming(): void {
 /**
  * Consumes one queue in several loops, woken by the store, until told to end. Each message is handed on to `to`, if there is one, and acked.
  */
-export async function consume(spec: StoreSpec, queue: QueueName, to: QueueName | undefined, handing: Handing, loops: number): Promise<Operation[]> {
+export async function consume(
+  spec: StoreSpec,
+  queue: QueueName,
+  to: QueueName | undefined,
+  handing: Handing,
+  loops: number,
+): Promise<Operation[]> {
   const backend = await openStore(spec, reportFault);
   const hand = new Hand(backend, new SeededRandom(1));
   isEnding = false;

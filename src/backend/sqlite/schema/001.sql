@@ -43,6 +43,8 @@ CREATE TABLE spare_slot (
   life INTEGER                      -- of a removed queue: what is remembered of it goes too
 ) STRICT;
 
+CREATE INDEX spare_slot_emptying ON spare_slot (slot) WHERE emptying = 1;
+
 -- All unacked messages.
 CREATE TABLE message (
   key INTEGER PRIMARY KEY,

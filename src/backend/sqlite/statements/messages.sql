@@ -69,9 +69,15 @@ SELECT due FROM place WHERE key >> 46 = ? AND due IS NOT NULL ORDER BY due LIMIT
 -- Queues in which something can be due.
 SELECT slot FROM queue WHERE (processing > 0 OR delayed > 0) AND slot > ? ORDER BY slot LIMIT 0 + ?
 
+-- name: endOfPlaces
+-- Where the next so many places end, and how many there are: a stretch that one step looks through.
+SELECT max(key) >> 46 AS slot, max(key) & 70368744177663 AS sequence, count(*) AS places
+FROM (SELECT key FROM place WHERE key > ? << 46 | ? ORDER BY key LIMIT 0 + ?)
+
 -- name: placesOfSession
+-- Deliveries of a process that is gone, within a stretch. An index on the session would cost every dequeue and ack for the sake of the dead.
 SELECT key >> 46 AS slot, key & 70368744177663 AS sequence, state, delivery_count, chosen, reason FROM place
-WHERE session = ? LIMIT 0 + ?
+WHERE key > ? << 46 | ? AND key <= ? << 46 | ? AND session = ? ORDER BY key LIMIT 0 + ?
 
 -- name: messagesPage
 SELECT message.key & 70368744177663 AS sequence, enqueued_at, id, data, coalesce(state, 0) AS state, coalesce(delivery_count, 0) AS delivery_count

@@ -35,8 +35,10 @@ SELECT slot, name, pending, processing FROM queue WHERE name = ? OR (name > ? ||
 SELECT slot, name, pending, processing FROM queue ORDER BY name
 
 -- name: namesWithin
-SELECT name FROM queue
-WHERE (name = ? OR (name > ? || '/' AND name < ? || '0')) AND name > ?
+-- The two parts are merged in the order of their index, so that a page costs no more than its names.
+SELECT name FROM queue WHERE name = ? AND name > ?
+UNION ALL
+SELECT name FROM queue WHERE name > max(? || '/', ?) AND name < ? || '0'
 ORDER BY name LIMIT 0 + ?
 
 -- name: names
