@@ -125,9 +125,10 @@ export function acknowledge(queue: QueueState, entry: Entry): void {
 export function nack(queue: QueueState, item: NackItem, nowMs: number, wallMs: () => number): NackAnswer {
   const entry = queue.processing.find(item.receipt);
   if (entry === undefined) return "stale";
-  if (item.reason !== undefined) queue.setReason(entry, storableReason(item.reason));
+  const reason = storableReason(item.reason);
+  if (reason !== "") queue.setReason(entry, reason);
   if (item.giveUp === true) {
-    bury(queue, entry, entry.reason === "" ? "given up by its consumer, without a reason" : entry.reason, wallMs());
+    bury(queue, entry, entry.reason === "" ? "given up by its consumer" : entry.reason, wallMs());
     return "dead";
   }
   if (isUsedUp(queue, entry)) {
