@@ -5,7 +5,15 @@ import type * as shapes from "../../core/message.ts";
 import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
-  checkBatch, checkChangedSettings, checkDequeue, checkExtensions, checkMessages, checkNacks, checkNewSettings, checkPage, checkSelection,
+  checkBatch,
+  checkChangedSettings,
+  checkDequeue,
+  checkExtensions,
+  checkMessages,
+  checkNacks,
+  checkNewSettings,
+  checkPage,
+  checkSelection,
 } from "../../core/request.ts";
 import { nextTurn, TurnCounter } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
@@ -17,7 +25,17 @@ import { identifyThisProcess } from "./host.ts";
 import { inspectStore } from "./inspect.ts";
 import type { SqliteSettings } from "./options.ts";
 import { clearQueue, configureQueue, createQueue, removeQueue } from "./queues.ts";
-import { findRow, readMark, readMessages, readNextDue, readPeek, readReached, readStatistics, readStatus, readStatuses } from "./reading.ts";
+import {
+  findRow,
+  readMark,
+  readMessages,
+  readNextDue,
+  readPeek,
+  readReached,
+  readStatistics,
+  readStatus,
+  readStatuses,
+} from "./reading.ts";
 import { findGoneSessions, recoverStep, type Search } from "./recovery.ts";
 import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts";
 import { Space } from "./space.ts";
@@ -53,7 +71,13 @@ export class SqliteBackend implements Backend {
     this.#context = context;
     this.#settings = settings;
     this.reopening = reopening;
-    this.description = { kind: "sqlite", location: settings.path, durable: true, sharedBy: "host", maxMessageBytes: settings.maxMessageBytes };
+    this.description = {
+      kind: "sqlite",
+      location: settings.path,
+      durable: true,
+      sharedBy: "host",
+      maxMessageBytes: settings.maxMessageBytes,
+    };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
     this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
     this.#writer = new Writer(database, context, settings, {
@@ -149,7 +173,10 @@ export class SqliteBackend implements Backend {
       const copies = copyMessages(messages);
       const bytes = payloadBytes(copies);
       this.#space.admit(bytes);
-      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), { bytes: bytes + copies.length * ITEM_BYTES, grows: true });
+      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), {
+        bytes: bytes + copies.length * ITEM_BYTES,
+        grows: true,
+      });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -158,7 +185,8 @@ export class SqliteBackend implements Backend {
   dequeue(queue: QueueName, options?: shapes.DequeueOptions): Promise<shapes.DeliveredMessage[]> {
     return this.#write(() => {
       const request = checkDequeue(options);
-      return (step) => dequeueFrom(step, step.queue(queue), request, request.owner === "process" ? () => this.#sessionOf(step) : () => null);
+      return (step) =>
+        dequeueFrom(step, step.queue(queue), request, request.owner === "process" ? () => this.#sessionOf(step) : () => null);
     });
   }
 
@@ -169,7 +197,10 @@ export class SqliteBackend implements Backend {
       let forwarded = 0;
       const copies = items.map((item) => {
         if (item.forward === undefined) return item;
-        const forward = item.forward.map((one) => ({ queue: one.queue, messages: copyMessages(checkMessages(one.messages, this.#settings.maxMessageBytes)) }));
+        const forward = item.forward.map((one) => ({
+          queue: one.queue,
+          messages: copyMessages(checkMessages(one.messages, this.#settings.maxMessageBytes)),
+        }));
         for (const one of forward) {
           bytes += payloadBytes(one.messages);
           forwarded += one.messages.length;
@@ -177,7 +208,10 @@ export class SqliteBackend implements Backend {
         return { receipt: item.receipt, forward };
       });
       if (forwarded > 0) this.#space.admit(bytes);
-      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), { bytes: bytes + (items.length + forwarded) * ITEM_BYTES, grows: forwarded > 0 });
+      return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), {
+        bytes: bytes + (items.length + forwarded) * ITEM_BYTES,
+        grows: forwarded > 0,
+      });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -214,15 +248,18 @@ export class SqliteBackend implements Backend {
     one: (step: Step, row: ReturnType<Step["queue"]>, item: Item) => Answer,
     check?: () => unknown,
   ): Promise<Answer[]> {
-    return this.#write(() => {
-      checkBatch(what, items);
-      check?.();
-      const copies = [...items];
-      return (step) => {
-        const row = step.queue(queue);
-        return copies.map((item) => one(step, row, item));
-      };
-    }, { bytes: Array.isArray(items) ? items.length * ITEM_BYTES : 0 });
+    return this.#write(
+      () => {
+        checkBatch(what, items);
+        check?.();
+        const copies = [...items];
+        return (step) => {
+          const row = step.queue(queue);
+          return copies.map((item) => one(step, row, item));
+        };
+      },
+      { bytes: Array.isArray(items) ? items.length * ITEM_BYTES : 0 },
+    );
   }
 
   nextDue(queue: QueueName): Promise<number | undefined> {
@@ -282,7 +319,8 @@ export class SqliteBackend implements Backend {
     try {
       await this.#recover(Math.min(this.#settings.busyTimeoutMs, OPEN_PATIENCE_MS));
     } catch (error) {
-      if (!isQueueFSError(error, "store-busy") && !isQueueFSError(error, "store-read-only") && !isQueueFSError(error, "store-full")) throw error;
+      if (!isQueueFSError(error, "store-busy") && !isQueueFSError(error, "store-read-only") && !isQueueFSError(error, "store-full"))
+        throw error;
     }
   }
 

@@ -58,7 +58,11 @@ async function loadDriver(): Promise<typeof Driver> {
   try {
     return (await import("better-sqlite3")).default;
   } catch (error) {
-    throw new QueueFSError("dependency-missing", `the SQLite backend needs the package better-sqlite3 (12 on Node 20, 12 or 13 on Node 22 and later), which did not load: ${String(error)}`, { cause: error });
+    throw new QueueFSError(
+      "dependency-missing",
+      `the SQLite backend needs the package better-sqlite3 (12 on Node 20, 12 or 13 on Node 22 and later), which did not load: ${String(error)}`,
+      { cause: error },
+    );
   }
 }
 
@@ -85,7 +89,11 @@ function prepareFile(database: Database, settings: SqliteSettings): void {
   const pageBytes = database.pragma("page_size", { simple: true }) as number;
   if (!isNew && pages * pageBytes <= CHECK_AT_OPEN_BYTES) {
     const found = database.pragma("quick_check(1)", { simple: true });
-    if (found !== "ok") throw new QueueFSError("store-corrupt", `${settings.path}: the database is damaged (${String(found)}); stop all processes, copy the file and its -wal aside, restore a backup`);
+    if (found !== "ok")
+      throw new QueueFSError(
+        "store-corrupt",
+        `${settings.path}: the database is damaged (${String(found)}); stop all processes, copy the file and its -wal aside, restore a backup`,
+      );
   }
 }
 
@@ -96,7 +104,10 @@ function checkLibrary(database: Database): void {
     const number = numbers[index] ?? 0;
     if (number > oldest) return;
     if (number < oldest) {
-      throw new QueueFSError("store-unsuitable", `SQLite ${version} has a bug that can lose commits (fixed in ${OLDEST_LIBRARY.join(".")}); install better-sqlite3 12.11 or later`);
+      throw new QueueFSError(
+        "store-unsuitable",
+        `SQLite ${version} has a bug that can lose commits (fixed in ${OLDEST_LIBRARY.join(".")}); install better-sqlite3 12.11 or later`,
+      );
     }
   }
 }
@@ -106,34 +117,51 @@ function checkOwnership(database: Database, path: string): void {
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all() as string[];
   if (application === APPLICATION_ID || tables.length === 0) return;
   if (tables.includes("queue_messages")) {
-    throw new QueueFSError("store-unsuitable", `${path}: this is a queue.db of the reference layout; take it over with: queuefs migrate ${quote(path)}`);
+    throw new QueueFSError(
+      "store-unsuitable",
+      `${path}: this is a queue.db of the reference layout; take it over with: queuefs migrate ${quote(path)}`,
+    );
   }
-  throw new QueueFSError("store-unsuitable", `${path}: this database belongs to another program (tables ${tables.slice(0, 5).join(", ")}); choose another file`);
+  throw new QueueFSError(
+    "store-unsuitable",
+    `${path}: this database belongs to another program (tables ${tables.slice(0, 5).join(", ")}); choose another file`,
+  );
 }
 
 function migrate(database: Database, settings: SqliteSettings): void {
   if (database.pragma("user_version", { simple: true }) === SCHEMA_VERSION) return;
-  database.transaction(() => {
-    const version = database.pragma("user_version", { simple: true }) as number;
-    if (version > SCHEMA_VERSION) {
-      throw new QueueFSError("store-unsuitable", `${settings.path}: its schema ${version} is newer than ${SCHEMA_VERSION}, the newest this version of QueueFS knows; use a newer QueueFS`);
-    }
-    for (const step of Object.keys(schema).sort().slice(version)) database.exec(schema[step as keyof typeof schema]);
-    database.pragma(`application_id = ${APPLICATION_ID}`);
-    database.pragma(`user_version = ${SCHEMA_VERSION}`);
-    if (version === 0) {
-      const save = database.prepare("INSERT INTO store (name, value) VALUES (?, ?)");
-      save.run("store", settings.random.token().toString(36));
-      save.run("boot", settings.bootId);
-      save.run("life", 0);
-    }
-  }).immediate();
+  database
+    .transaction(() => {
+      const version = database.pragma("user_version", { simple: true }) as number;
+      if (version > SCHEMA_VERSION) {
+        throw new QueueFSError(
+          "store-unsuitable",
+          `${settings.path}: its schema ${version} is newer than ${SCHEMA_VERSION}, the newest this version of QueueFS knows; use a newer QueueFS`,
+        );
+      }
+      for (const step of Object.keys(schema).sort().slice(version)) database.exec(schema[step as keyof typeof schema]);
+      database.pragma(`application_id = ${APPLICATION_ID}`);
+      database.pragma(`user_version = ${SCHEMA_VERSION}`);
+      if (version === 0) {
+        const save = database.prepare("INSERT INTO store (name, value) VALUES (?, ?)");
+        save.run("store", settings.random.token().toString(36));
+        save.run("boot", settings.bootId);
+        save.run("life", 0);
+      }
+    })
+    .immediate();
 }
 
 /** File systems that several hosts share, where WAL cannot work; numbers of statfs(2): NFS, SMB, SMB2, CIFS, 9P, AFS, Ceph, FUSE. */
 const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
-  [0x6969, "NFS"], [0x517b, "SMB"], [0xfe534d42, "SMB2"], [0xff534d42, "CIFS"], [0x01021997, "9P"], [0x5346414f, "AFS"],
-  [0x00c36400, "Ceph"], [0x65735546, "FUSE"],
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xfe534d42, "SMB2"],
+  [0xff534d42, "CIFS"],
+  [0x01021997, "9P"],
+  [0x5346414f, "AFS"],
+  [0x00c36400, "Ceph"],
+  [0x65735546, "FUSE"],
 ]);
 
 /** The name of the network file system that `path` lies on, or `undefined` when it is a local one. */

@@ -14,7 +14,11 @@ import type { QueueRow, Step } from "./step.ts";
  * @param chosen 1 when the caller of enqueue chose its id
  */
 export function buryMessage(step: Step, queue: QueueRow, sequence: number, deliveryCount: number, chosen: number, reason: string): void {
-  const [enqueuedAt, kept, data] = (step.sql.messageAt.get(queue.slot, sequence) ?? [step.wallMs, null, Buffer.alloc(0)]) as [number, string | null, Buffer];
+  const [enqueuedAt, kept, data] = (step.sql.messageAt.get(queue.slot, sequence) ?? [step.wallMs, null, Buffer.alloc(0)]) as [
+    number,
+    string | null,
+    Buffer,
+  ];
   const id = idOf(step, queue.slot, sequence, kept);
   step.sql.insertDeadLetter.run(queue.life, id, sequence, enqueuedAt, step.wallMs, deliveryCount, chosen, reason, data);
   step.sql.deletePlace.run(queue.slot, sequence);
@@ -24,7 +28,15 @@ export function buryMessage(step: Step, queue: QueueRow, sequence: number, deliv
   step.touch(queue);
 }
 
-type DeadLetterColumns = [number: number, id: string, enqueuedAt: number, diedAt: number, deliveryCount: number, reason: string, data: Buffer];
+type DeadLetterColumns = [
+  number: number,
+  id: string,
+  enqueuedAt: number,
+  diedAt: number,
+  deliveryCount: number,
+  reason: string,
+  data: Buffer,
+];
 
 /** One page of the dead letters of a queue. */
 export function deadLettersPage(sql: Statements, life: number, options: PageOptions | undefined): Page<DeadLetter> {

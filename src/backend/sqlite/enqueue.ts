@@ -46,7 +46,15 @@ function storeMessage(step: Step, queue: QueueRow, message: NewMessage, id: Mess
   step.sql.insertMessage.run(queue.slot, sequence, step.wallMs, delayMs > 0 ? 1 : 0, id, message.data);
   if (delayMs > 0) {
     step.sql.insertPlace.run(
-      queue.slot, sequence, DELAYED, Math.ceil(step.nowMs + delayMs), 0, null, null, Math.ceil(step.wallMs + delayMs), id === null ? 0 : 1,
+      queue.slot,
+      sequence,
+      DELAYED,
+      Math.ceil(step.nowMs + delayMs),
+      0,
+      null,
+      null,
+      Math.ceil(step.wallMs + delayMs),
+      id === null ? 0 : 1,
     );
     queue.delayed += 1;
   }

@@ -26,7 +26,9 @@ function startOf(processId: number): string | undefined {
   if (process.platform === "linux") {
     try {
       // Field 22; the second one, the name in parentheses, may hold spaces. State Z: dead, waiting for its parent.
-      const fields = readFileSync(`/proc/${processId}/stat`, "latin1").replace(/^.*\) /s, "").split(" ");
+      const fields = readFileSync(`/proc/${processId}/stat`, "latin1")
+        .replace(/^.*\) /s, "")
+        .split(" ");
       return fields[0] === "Z" || fields[0] === "X" ? undefined : (fields[19] ?? "");
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;

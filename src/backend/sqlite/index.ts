@@ -36,12 +36,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Backend> {
     adoptBoot(database, sql, settings);
     const [storeId] = sql.setting.get("store") as [string];
     const { clock, random, path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } = settings;
-    const reopening = { module: import.meta.url, exportName: "openSqlite", options: { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs } };
+    const reopening = {
+      module: import.meta.url,
+      exportName: "openSqlite",
+      options: { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs },
+    };
     return new SqliteBackend(database, { sql, clock, random, storeId, rememberMs }, settings, reopening);
   });
   const network = networkFileSystem(settings.path);
   if (network !== undefined) {
-    settings.onError(new QueueFSError("store-unsuitable", `${settings.path} lies on ${network}, where SQLite's log cannot be shared safely between hosts; use a local disk, or Redis`));
+    settings.onError(
+      new QueueFSError(
+        "store-unsuitable",
+        `${settings.path} lies on ${network}, where SQLite's log cannot be shared safely between hosts; use a local disk, or Redis`,
+      ),
+    );
   }
   try {
     await backend.recoverAtOpen();
@@ -59,8 +68,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Backend> {
  * @throws QueueFSError `invalid-argument`
  */
 function realPath(path: string | undefined): string {
-  if (path === undefined || path === "" || path.includes("\0")) throw new QueueFSError("invalid-argument", `openSqlite needs the option path, a file name, got ${quote(path)}`);
-  if (path === ":memory:") throw new QueueFSError("invalid-argument", "openSqlite keeps its store in a file; for one in memory use openMemory");
+  if (path === undefined || path === "" || path.includes("\0"))
+    throw new QueueFSError("invalid-argument", `openSqlite needs the option path, a file name, got ${quote(path)}`);
+  if (path === ":memory:")
+    throw new QueueFSError("invalid-argument", "openSqlite keeps its store in a file; for one in memory use openMemory");
   const absolute = resolve(path);
   try {
     return realpathSync(absolute);
@@ -74,14 +85,16 @@ function realPath(path: string | undefined): string {
 function adoptBoot(database: Database, sql: Statements, settings: SqliteSettings): void {
   const isAnother = (): boolean => (sql.setting.get("boot") as [string] | undefined)?.[0] !== settings.bootId;
   if (!isAnother()) return;
-  database.transaction(() => {
-    if (!isAnother()) return;
-    const nowMs = Math.ceil(settings.clock.monotonicMs());
-    sql.endAllLeases.run();
-    sql.rebaseDelays.run(nowMs, Math.floor(settings.clock.wallMs()));
-    sql.rebaseChosenIds.run(nowMs + settings.rememberMs, nowMs + settings.rememberMs);
-    sql.rebaseRequests.run(nowMs + settings.rememberMs);
-    sql.deleteSessions.run();
-    sql.saveSetting.run("boot", settings.bootId);
-  }).immediate();
+  database
+    .transaction(() => {
+      if (!isAnother()) return;
+      const nowMs = Math.ceil(settings.clock.monotonicMs());
+      sql.endAllLeases.run();
+      sql.rebaseDelays.run(nowMs, Math.floor(settings.clock.wallMs()));
+      sql.rebaseChosenIds.run(nowMs + settings.rememberMs, nowMs + settings.rememberMs);
+      sql.rebaseRequests.run(nowMs + settings.rememberMs);
+      sql.deleteSessions.run();
+      sql.saveSetting.run("boot", settings.bootId);
+    })
+    .immediate();
 }

@@ -58,16 +58,33 @@ function checkVersions(database: Database): Finding {
 /** Compares the counters of each queue with the rows that they count. */
 function checkCounters(database: Database): Finding[] {
   const rows = database.prepare(statements.countRows).all() as {
-    name: string; pending: number; processing: number; ready: number; delayed: number; dead: number;
-    messages: number; processingRows: number; readyRows: number; delayedRows: number; deadRows: number;
+    name: string;
+    pending: number;
+    processing: number;
+    ready: number;
+    delayed: number;
+    dead: number;
+    messages: number;
+    processingRows: number;
+    readyRows: number;
+    delayedRows: number;
+    deadRows: number;
   }[];
   const wrong = rows.filter(
-    (row) => row.pending + row.processing !== row.messages || row.processing !== row.processingRows || row.ready !== row.readyRows ||
-      row.delayed !== row.delayedRows || row.dead !== row.deadRows,
+    (row) =>
+      row.pending + row.processing !== row.messages ||
+      row.processing !== row.processingRows ||
+      row.ready !== row.readyRows ||
+      row.delayed !== row.delayedRows ||
+      row.dead !== row.deadRows,
   );
   if (wrong.length === 0) return [finding("ok", "counters", `the counters of ${rows.length} queues agree with their messages`)];
   return wrong.map((row) =>
-    finding("error", "counters", `queue "${row.name}" counts pending ${row.pending}, processing ${row.processing}, dead ${row.dead}, but has ${row.messages - row.processingRows}, ${row.processingRows}, ${row.deadRows} rows; this is a bug or foreign writing: report it, move the messages to a new queue`),
+    finding(
+      "error",
+      "counters",
+      `queue "${row.name}" counts pending ${row.pending}, processing ${row.processing}, dead ${row.dead}, but has ${row.messages - row.processingRows}, ${row.processingRows}, ${row.deadRows} rows; this is a bug or foreign writing: report it, move the messages to a new queue`,
+    ),
   );
 }
 
@@ -80,7 +97,11 @@ function checkOrphans(database: Database): Finding {
 
 function checkSessions(context: StoreContext): Finding {
   const gone = findGoneSessions(context).length;
-  return finding("ok", "consumers", `${context.sql.sessions.all().length - gone} processes hold or held deliveries, ${gone} more are gone and recovered at the next sweep`);
+  return finding(
+    "ok",
+    "consumers",
+    `${context.sql.sessions.all().length - gone} processes hold or held deliveries, ${gone} more are gone and recovered at the next sweep`,
+  );
 }
 
 function checkFile(database: Database, path: string): Finding[] {
@@ -89,16 +110,26 @@ function checkFile(database: Database, path: string): Finding[] {
   findings.push(
     network === undefined
       ? finding("ok", "file-system", "the file lies on a local file system")
-      : finding("error", "file-system", `the file lies on ${network}, where SQLite's log cannot be shared safely; move it to a local disk, or use Redis`),
+      : finding(
+          "error",
+          "file-system",
+          `the file lies on ${network}, where SQLite's log cannot be shared safely; move it to a local disk, or use Redis`,
+        ),
   );
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   findings.push(
     log < LOG_ALARM_BYTES
       ? finding("ok", "log", `the write-ahead log has ${log} bytes`)
-      : finding("warning", "log", `the write-ahead log has ${log} bytes: a reader holds back the checkpoint; end long-running reads of the file`),
+      : finding(
+          "warning",
+          "log",
+          `the write-ahead log has ${log} bytes: a reader holds back the checkpoint; end long-running reads of the file`,
+        ),
   );
   if (database.pragma("auto_vacuum", { simple: true }) === 0) {
-    findings.push(finding("warning", "vacuum", "the file was made without incremental vacuum, so it shrinks only once it is nearly drained"));
+    findings.push(
+      finding("warning", "vacuum", "the file was made without incremental vacuum, so it shrinks only once it is nearly drained"),
+    );
   }
   return findings;
 }

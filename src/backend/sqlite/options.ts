@@ -2,19 +2,58 @@
 
 import type { Clock, Random } from "../../core/clock.ts";
 import {
-  DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_REMEMBER_MS, DEFAULT_SWEEP_INTERVAL_MS, MAX_MESSAGE_BYTES_BOUND, MAX_REMEMBER_MS,
+  DEFAULT_MAX_MESSAGE_BYTES,
+  DEFAULT_REMEMBER_MS,
+  DEFAULT_SWEEP_INTERVAL_MS,
+  MAX_MESSAGE_BYTES_BOUND,
+  MAX_REMEMBER_MS,
 } from "../../core/limits.ts";
 import type { OptionTable } from "../../core/options.ts";
 
 /** Options of {@link openSqlite}, as a table. */
 export const SQLITE_OPTIONS = {
   path: { type: "text", meaning: "the database file; made if missing, its folder is not" },
-  durability: { type: "choice", choices: ["full", "normal"], default: "full", meaning: "full: what enqueue resolved survives power loss; normal: it survives kill -9 only, and is faster" },
-  busyTimeoutMs: { type: "integer", minimum: 0, maximum: 600_000, default: 10_000, meaning: "how long a call waits while other processes hold the write lock, in milliseconds" },
-  maxMessageBytes: { type: "integer", minimum: 1, maximum: MAX_MESSAGE_BYTES_BOUND, default: DEFAULT_MAX_MESSAGE_BYTES, meaning: "bytes of one message, and of all messages of one call" },
-  rememberMs: { type: "integer", minimum: 0, maximum: MAX_REMEMBER_MS, default: DEFAULT_REMEMBER_MS, meaning: "how long answers to chosen message ids and request ids are remembered, in milliseconds" },
-  sweepIntervalMs: { type: "integer", minimum: 10, maximum: 3_600_000, default: DEFAULT_SWEEP_INTERVAL_MS, meaning: "how often this process recovers ended leases and tidies, in milliseconds" },
-  minFreeBytes: { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 16 * 1024 * 1024, meaning: "free disk space below which enqueue is refused, in bytes, but never more than a twentieth of the disk" },
+  durability: {
+    type: "choice",
+    choices: ["full", "normal"],
+    default: "full",
+    meaning: "full: what enqueue resolved survives power loss; normal: it survives kill -9 only, and is faster",
+  },
+  busyTimeoutMs: {
+    type: "integer",
+    minimum: 0,
+    maximum: 600_000,
+    default: 10_000,
+    meaning: "how long a call waits while other processes hold the write lock, in milliseconds",
+  },
+  maxMessageBytes: {
+    type: "integer",
+    minimum: 1,
+    maximum: MAX_MESSAGE_BYTES_BOUND,
+    default: DEFAULT_MAX_MESSAGE_BYTES,
+    meaning: "bytes of one message, and of all messages of one call",
+  },
+  rememberMs: {
+    type: "integer",
+    minimum: 0,
+    maximum: MAX_REMEMBER_MS,
+    default: DEFAULT_REMEMBER_MS,
+    meaning: "how long answers to chosen message ids and request ids are remembered, in milliseconds",
+  },
+  sweepIntervalMs: {
+    type: "integer",
+    minimum: 10,
+    maximum: 3_600_000,
+    default: DEFAULT_SWEEP_INTERVAL_MS,
+    meaning: "how often this process recovers ended leases and tidies, in milliseconds",
+  },
+  minFreeBytes: {
+    type: "integer",
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: 16 * 1024 * 1024,
+    meaning: "free disk space below which enqueue is refused, in bytes, but never more than a twentieth of the disk",
+  },
   clock: { type: "object", meaning: "the time; the host's clocks unless given" },
   random: { type: "object", meaning: "the randomness; the host's unless given" },
   bootId: { type: "text", meaning: "names this run of the host; read from the system unless given" },

@@ -10,7 +10,8 @@ const PAGE_BYTES = 8 * 1024 * 1024;
 export function numberCursor(after: string | undefined): number {
   if (after === undefined) return 0;
   const number = /^\d{1,16}$/.test(after) ? Number(after) : Number.NaN;
-  if (!Number.isSafeInteger(number)) throw new QueueFSError("invalid-argument", `after must be the next of an earlier page, got ${quote(after)}`);
+  if (!Number.isSafeInteger(number))
+    throw new QueueFSError("invalid-argument", `after must be the next of an earlier page, got ${quote(after)}`);
   return number;
 }
 

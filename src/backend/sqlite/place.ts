@@ -1,6 +1,6 @@
 /** Keys and words of the place table that several operations share. */
 
-import { makeMessageId, type MessageId, placeOfReceipt, type Receipt } from "../../core/names.ts";
+import { type MessageId, makeMessageId, placeOfReceipt, type Receipt } from "../../core/names.ts";
 import type { QueueRow, Step } from "./step.ts";
 
 /** In a consumer's hands. */
@@ -14,7 +14,12 @@ export const DELAYED = 3;
 export const SLOT_BOUND = 131_072;
 
 /** The id of a message: the one kept with it, or the one made from where it lies. */
-export function idOf(step: { readonly context: { readonly storeId: string } }, slot: number, sequence: number, kept: string | null): MessageId {
+export function idOf(
+  step: { readonly context: { readonly storeId: string } },
+  slot: number,
+  sequence: number,
+  kept: string | null,
+): MessageId {
   return kept === null ? makeMessageId(step.context.storeId, slot, sequence) : (kept as MessageId);
 }
 

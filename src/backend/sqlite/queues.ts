@@ -12,7 +12,10 @@ function takeSlot(step: Step): { slot: number; tail: number } {
   if (spare !== undefined) return { slot: spare[0], tail: spare[1] };
   const [slot] = step.sql.nextSlot.get() as [number];
   if (slot >= SLOT_BOUND) {
-    throw new QueueFSError("store-full", `the store has ${SLOT_BOUND - 1} queues or cleared ones still being deleted, which is its limit; remove queues, or wait a moment`);
+    throw new QueueFSError(
+      "store-full",
+      `the store has ${SLOT_BOUND - 1} queues or cleared ones still being deleted, which is its limit; remove queues, or wait a moment`,
+    );
   }
   return { slot, tail: 0 };
 }
@@ -38,11 +41,17 @@ export function configureQueue(step: Step, name: QueueName, settings: Partial<Qu
 /** Removes a queue and, if asked to, all under it. Its rows are deleted in steps later; its slot and life are nobody's at once. */
 export function removeQueue(step: Step, path: QueueName, recursive: boolean): number {
   step.finish();
-  const within = (step.sql.queuesWithin.all(path, path, path) as [number, string, number, number][]).map(([slot, name]) => ({ slot, name }));
+  const within = (step.sql.queuesWithin.all(path, path, path) as [number, string, number, number][]).map(([slot, name]) => ({
+    slot,
+    name,
+  }));
   if (within.length === 0) throw queueNotFound(path);
   const below = within.filter(({ name }) => name !== path && isWithin(name, path));
   if (below.length > 0 && !recursive) {
-    throw new QueueFSError("not-empty", `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`);
+    throw new QueueFSError(
+      "not-empty",
+      `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`,
+    );
   }
   for (const { slot } of within) {
     const queue = step.queueAtSlot(slot);

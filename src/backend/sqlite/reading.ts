@@ -1,7 +1,18 @@
 /** Reading without changing: each function is one statement, or runs in one read transaction, and so sees one moment. */
 
 import { QueueFSError, queueNotFound, quote } from "../../core/errors.ts";
-import type { ListedMessage, Mark, MarkAnswer, Message, Page, PageOptions, QueueSelection, QueueStatus, Statistics, Status } from "../../core/message.ts";
+import type {
+  ListedMessage,
+  Mark,
+  MarkAnswer,
+  Message,
+  Page,
+  PageOptions,
+  QueueSelection,
+  QueueStatus,
+  Statistics,
+  Status,
+} from "../../core/message.ts";
 import type { QueueName } from "../../core/names.ts";
 import { checkPage } from "../../core/request.ts";
 import { numberCursor, pageOf } from "./page.ts";
@@ -25,7 +36,8 @@ export function readStatus({ sql }: StoreContext, name: QueueName): Status {
 /** Both numbers of several queues. */
 export function readStatuses(context: StoreContext, selection: QueueSelection): QueueStatus[] {
   if ("queues" in selection) return selection.queues.map((queue) => ({ queue, ...readStatus(context, queue) }));
-  const rows = selection.under === "" ? context.sql.allQueues.all() : context.sql.queuesWithin.all(selection.under, selection.under, selection.under);
+  const rows =
+    selection.under === "" ? context.sql.allQueues.all() : context.sql.queuesWithin.all(selection.under, selection.under, selection.under);
   return (rows as [number, QueueName, number, number][]).map(([, queue, pending, processing]) => ({ queue, pending, processing }));
 }
 
@@ -70,7 +82,11 @@ export function readPeek(context: StoreContext, name: QueueName): Message | unde
   if (sequences.length === 0) return undefined;
   const sequence = Math.min(...sequences);
   const row = sql.messageAt.get(queue.slot, sequence) as [number, string | null, Buffer] | undefined;
-  if (row === undefined) throw new QueueFSError("store-corrupt", `queue ${quote(name)}: the record of its first message is missing; a dequeue moves it to the dead letters`);
+  if (row === undefined)
+    throw new QueueFSError(
+      "store-corrupt",
+      `queue ${quote(name)}: the record of its first message is missing; a dequeue moves it to the dead letters`,
+    );
   const [count] = (sql.deliveryCountAt.get(queue.slot, sequence) ?? [0]) as [number];
   return { id: idOf({ context }, queue.slot, sequence, row[1]), data: row[2], enqueuedAtMs: row[0], deliveryCount: count };
 }
@@ -95,7 +111,13 @@ export function readMessages(context: StoreContext, name: QueueName, options: Pa
   return pageOf(rows, limit, ([sequence, enqueuedAtMs, id, data, state, deliveryCount]) => ({
     cursor: String(sequence),
     bytes: data.byteLength,
-    item: { id: idOf({ context }, queue.slot, sequence, id), data, enqueuedAtMs, deliveryCount, state: state === PROCESSING ? "processing" : "pending" },
+    item: {
+      id: idOf({ context }, queue.slot, sequence, id),
+      data,
+      enqueuedAtMs,
+      deliveryCount,
+      state: state === PROCESSING ? "processing" : "pending",
+    },
   }));
 }
 
@@ -104,7 +126,8 @@ export function readStatistics(context: StoreContext, name: QueueName): Statisti
   const queue = findRow(context, name);
   const { sql, clock } = context;
   const wallMs = clock.wallMs();
-  const age = (row: unknown): number | undefined => (row === undefined ? undefined : Math.max(0, Math.floor(wallMs - (row as [number])[0])));
+  const age = (row: unknown): number | undefined =>
+    row === undefined ? undefined : Math.max(0, Math.floor(wallMs - (row as [number])[0]));
   const oldestPendingMs = queue.pending > 0 ? age(sql.oldestPending.get(queue.slot, queue.slot)) : undefined;
   const oldestProcessingMs = queue.processing > 0 ? age(sql.oldestProcessing.get(queue.slot, queue.slot)) : undefined;
   const [delayed] = queue.delayed > 0 ? (sql.waitingDelays.get(queue.slot, clock.monotonicMs()) as [number]) : [0];

@@ -120,9 +120,18 @@ function recoverGone(step: Step, goneSessions: readonly number[], search: Search
 }
 
 /** Recovers what a session holds among the next `toLook` places. No `search` comes back when these were the last. */
-function recoverStretch(step: Step, from: Search, toLook: number, limit: number): { recovered: number; dead: number; looked: number; search: Search | undefined } {
+function recoverStretch(
+  step: Step,
+  from: Search,
+  toLook: number,
+  limit: number,
+): { recovered: number; dead: number; looked: number; search: Search | undefined } {
   const { session } = from;
-  const [endSlot, endSequence, looked] = step.sql.endOfPlaces.get(from.slot, from.sequence, toLook) as [number | null, number | null, number];
+  const [endSlot, endSequence, looked] = step.sql.endOfPlaces.get(from.slot, from.sequence, toLook) as [
+    number | null,
+    number | null,
+    number,
+  ];
   if (endSlot === null || endSequence === null) return { recovered: 0, dead: 0, looked, search: undefined };
   let dead = 0;
   let recovered = 0;
@@ -139,6 +148,7 @@ function recoverStretch(step: Step, from: Search, toLook: number, limit: number)
     step.touch(queue);
   }
   const last = places.at(-1);
-  if (places.length === limit && last !== undefined) return { recovered, dead, looked, search: { session, slot: last[0], sequence: last[1] } };
+  if (places.length === limit && last !== undefined)
+    return { recovered, dead, looked, search: { session, slot: last[0], sequence: last[1] } };
   return { recovered, dead, looked, search: looked === toLook ? { session, slot: endSlot, sequence: endSequence } : undefined };
 }

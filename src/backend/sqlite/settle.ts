@@ -70,18 +70,36 @@ function findDelivery(step: Step, queue: QueueRow, receipt: Receipt): { sequence
 export function nackOne(step: Step, queue: QueueRow, item: NackItem): NackAnswer {
   const found = findDelivery(step, queue, item.receipt);
   if (found === undefined) return "stale";
-  const { sequence, row: [deliveryCount, chosen, lastReason] } = found;
+  const {
+    sequence,
+    row: [deliveryCount, chosen, lastReason],
+  } = found;
   const reason = storableReason(item.reason) || (lastReason ?? "");
   queue.processing -= 1;
   step.touch(queue);
   const usedUp = queue.maxDeliveries > 0 && deliveryCount >= queue.maxDeliveries;
   if (item.giveUp === true || usedUp) {
-    buryMessage(step, queue, sequence, deliveryCount, chosen, usedUp ? usedUpReason(deliveryCount, reason) : reason || "given up by its consumer");
+    buryMessage(
+      step,
+      queue,
+      sequence,
+      deliveryCount,
+      chosen,
+      usedUp ? usedUpReason(deliveryCount, reason) : reason || "given up by its consumer",
+    );
     return "dead";
   }
   const delayMs = item.delayMs ?? 0;
   if (delayMs > 0) {
-    step.sql.giveBack.run(DELAYED, Math.ceil(step.nowMs + delayMs), Math.ceil(step.wallMs + delayMs), deliveryCount, reason, queue.slot, sequence);
+    step.sql.giveBack.run(
+      DELAYED,
+      Math.ceil(step.nowMs + delayMs),
+      Math.ceil(step.wallMs + delayMs),
+      deliveryCount,
+      reason,
+      queue.slot,
+      sequence,
+    );
     queue.delayed += 1;
   } else {
     step.sql.giveBack.run(READY, null, null, deliveryCount, reason, queue.slot, sequence);
@@ -96,7 +114,10 @@ export function nackOne(step: Step, queue: QueueRow, item: NackItem): NackAnswer
 export function releaseOne(step: Step, queue: QueueRow, receipt: Receipt): "released" | "stale" {
   const found = findDelivery(step, queue, receipt);
   if (found === undefined) return "stale";
-  const { sequence, row: [deliveryCount, , reason] } = found;
+  const {
+    sequence,
+    row: [deliveryCount, , reason],
+  } = found;
   step.sql.giveBack.run(READY, null, null, deliveryCount - 1, reason, queue.slot, sequence);
   queue.processing -= 1;
   queue.pending += 1;

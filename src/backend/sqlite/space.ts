@@ -94,7 +94,10 @@ export class Space {
       this.#validUntilMs = nowMs + FREE_SPACE_VALID_MS;
     }
     if (!this.#enough) {
-      throw new QueueFSError("store-full", `the disk of ${quote(this.#path)} has only ${this.#freeBytes} bytes free, so nothing is enqueued (minFreeBytes is ${this.#minFreeBytes}); free space, then try again. Acks still work`);
+      throw new QueueFSError(
+        "store-full",
+        `the disk of ${quote(this.#path)} has only ${this.#freeBytes} bytes free, so nothing is enqueued (minFreeBytes is ${this.#minFreeBytes}); free space, then try again. Acks still work`,
+      );
     }
   }
 

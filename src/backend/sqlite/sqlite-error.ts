@@ -31,10 +31,30 @@ export function translate(error: unknown, path: string): unknown {
   if (code === undefined) return error;
   const words = error instanceof Error ? error.message : String(error);
   const cause = { cause: error };
-  if (isBusy(error)) return new QueueFSError("store-busy", `${path}: other processes held the write lock too long (${words}); try again, or look for a stopped process that holds it`, cause);
+  if (isBusy(error))
+    return new QueueFSError(
+      "store-busy",
+      `${path}: other processes held the write lock too long (${words}); try again, or look for a stopped process that holds it`,
+      cause,
+    );
   if (isFull(error)) return new QueueFSError("store-full", `${path}: the disk is full (${words}); free space, then try again`, cause);
-  if (isCorrupt(error)) return new QueueFSError("store-corrupt", `${path}: the database is damaged or no QueueFS store (${words}); run queuefs doctor, restore a backup`, cause);
-  if (code.startsWith("SQLITE_READONLY")) return new QueueFSError("store-read-only", `${path}: cannot be written (${words}); check the permissions of the file and its folder`, cause);
-  if (code.startsWith("SQLITE_CANTOPEN")) return new QueueFSError("store-unreachable", `${path}: cannot be opened (${words}); check that its folder exists and may be written`, cause);
+  if (isCorrupt(error))
+    return new QueueFSError(
+      "store-corrupt",
+      `${path}: the database is damaged or no QueueFS store (${words}); run queuefs doctor, restore a backup`,
+      cause,
+    );
+  if (code.startsWith("SQLITE_READONLY"))
+    return new QueueFSError(
+      "store-read-only",
+      `${path}: cannot be written (${words}); check the permissions of the file and its folder`,
+      cause,
+    );
+  if (code.startsWith("SQLITE_CANTOPEN"))
+    return new QueueFSError(
+      "store-unreachable",
+      `${path}: cannot be opened (${words}); check that its folder exists and may be written`,
+      cause,
+    );
   return new QueueFSError("store-failed", `${path}: SQLite failed with ${code} (${words})`, cause);
 }

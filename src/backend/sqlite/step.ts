@@ -30,16 +30,68 @@ export interface QueueRow {
 }
 
 type QueueColumns = [
-  number, string, number, number, number, number, number, number, number, number, number, number, number, number, number, number, number, number,
+  number,
+  string,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
 ];
 
 /** Makes a row of what queueByName and queueBySlot return. */
 export function queueRow(columns: unknown): QueueRow {
-  const [slot, name, life, createdAt, maxDeliveries, head, tail, pending, processing, ready, delayed, dead, enqueued, delivered, acked, returned, deadLettered, cleared] =
-    columns as QueueColumns;
+  const [
+    slot,
+    name,
+    life,
+    createdAt,
+    maxDeliveries,
+    head,
+    tail,
+    pending,
+    processing,
+    ready,
+    delayed,
+    dead,
+    enqueued,
+    delivered,
+    acked,
+    returned,
+    deadLettered,
+    cleared,
+  ] = columns as QueueColumns;
   return {
-    slot, name: name as QueueName, life, createdAt, maxDeliveries, head, tail, pending, processing, ready, delayed, dead, enqueued, delivered,
-    acked, returned, deadLettered, cleared, changed: false,
+    slot,
+    name: name as QueueName,
+    life,
+    createdAt,
+    maxDeliveries,
+    head,
+    tail,
+    pending,
+    processing,
+    ready,
+    delayed,
+    dead,
+    enqueued,
+    delivered,
+    acked,
+    returned,
+    deadLettered,
+    cleared,
+    changed: false,
   };
 }
 
@@ -130,8 +182,19 @@ export class Step {
       `counters of ${row.name}: pending ${row.pending}, ready ${row.ready}, delayed ${row.delayed}, processing ${row.processing}, dead ${row.dead}`,
     );
     this.sql.saveQueue.run(
-      row.head, row.tail, row.pending, row.processing, row.ready, row.delayed, row.dead, row.enqueued, row.delivered, row.acked,
-      row.returned, row.deadLettered, row.slot,
+      row.head,
+      row.tail,
+      row.pending,
+      row.processing,
+      row.ready,
+      row.delayed,
+      row.dead,
+      row.enqueued,
+      row.delivered,
+      row.acked,
+      row.returned,
+      row.deadLettered,
+      row.slot,
     );
     row.changed = false;
   }

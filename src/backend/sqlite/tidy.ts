@@ -17,7 +17,8 @@ function emptySlot(step: Step): boolean {
   const row = step.sql.emptyingSlot.get() as [number, number | null] | undefined;
   if (row === undefined) return false;
   const [slot, life] = row;
-  let deleted = step.sql.deleteSomePlaces.run(slot, slot, ROWS_PER_STEP).changes + step.sql.deleteSomeMessages.run(slot, slot, ROWS_PER_STEP).changes;
+  let deleted =
+    step.sql.deleteSomePlaces.run(slot, slot, ROWS_PER_STEP).changes + step.sql.deleteSomeMessages.run(slot, slot, ROWS_PER_STEP).changes;
   if (life !== null) {
     deleted += step.sql.deleteSomeDeadLetters.run(life, ROWS_PER_STEP).changes;
     deleted += step.sql.deleteSomeChosenIds.run(life, life, ROWS_PER_STEP).changes;
@@ -31,7 +32,9 @@ function forgetChosenIds(step: Step): boolean {
   const rows = step.sql.dueChosenIds.all(step.nowMs, ROWS_PER_STEP) as [number, string, number, number][];
   for (const [life, id, slot, sequence] of rows) {
     // A message that is still there keeps its id taken; its removal forgets it.
-    const alive = (step.queueAtSlot(slot)?.life === life && step.sql.idAt.get(slot, sequence) !== undefined) || step.sql.isDead.get(life, id) !== undefined;
+    const alive =
+      (step.queueAtSlot(slot)?.life === life && step.sql.idAt.get(slot, sequence) !== undefined) ||
+      step.sql.isDead.get(life, id) !== undefined;
     (alive ? step.sql.keepChosenId : step.sql.deleteChosenId).run(life, id);
   }
   return rows.length === ROWS_PER_STEP;

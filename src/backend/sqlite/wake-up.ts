@@ -1,9 +1,9 @@
 /** Telling listeners of changes: of this process at once, of other processes by watching the write-ahead log. */
 
 import { type FSWatcher, watch } from "node:fs";
-import type { ChangeListener } from "../contract.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { QueueName } from "../../core/names.ts";
+import type { ChangeListener } from "../contract.ts";
 import type { Database } from "./connection.ts";
 
 /** How often the data version is read while somebody listens, in case the file watch missed something: 2 microseconds each. */

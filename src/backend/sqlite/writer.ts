@@ -85,7 +85,15 @@ export class Writer {
         return;
       }
       const { bytes = 0, grows = false, patienceMs = this.#settings.busyTimeoutMs } = traits ?? {};
-      this.#waiting.push({ operation, bytes, grows, patienceMs, busySinceMs: undefined, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({
+        operation,
+        bytes,
+        grows,
+        patienceMs,
+        busySinceMs: undefined,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
       // After the microtasks of this turn: all callers that one answer woke have made their next call by then.
       if (this.#scheduled) return;
       this.#scheduled = true;
@@ -182,7 +190,11 @@ export class Writer {
       if (this.#database.inTransaction) this.#rollback.run();
       if (isBusy(error) || isFull(error)) throw error;
       // The commit record may be in the log although its write or sync failed.
-      throw new QueueFSError("outcome-unknown", `${this.#settings.path}: the commit failed, so the step may or may not have happened (${String(error)}); look at the queue before repeating it`, { cause: error });
+      throw new QueueFSError(
+        "outcome-unknown",
+        `${this.#settings.path}: the commit failed, so the step may or may not have happened (${String(error)}); look at the queue before repeating it`,
+        { cause: error },
+      );
     }
   }
 
