@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { bytes, empty, everyDeadLetter, everyMessage, id, JOBS, make, name, sameBytes, take } from "./steps.ts";
+import { ack, bytes, empty, everyDeadLetter, everyMessage, id, JOBS, make, name, sameBytes, take } from "./steps.ts";
 
 /** Bytes that something somewhere has changed on their way. */
 export function awkwardPayloads(): Readonly<Record<string, Uint8Array>> {
@@ -124,6 +124,27 @@ export const payloadCases = section("payloads", [
       const last = await take(other, JOBS);
       await backend.ack(JOBS, [{ receipt: last.receipt, forward: [{ queue: name("next"), messages: [{ data: last.data }] }] }]);
       sameBytes((await take(other, name("next"))).data, data, "forwarded");
+    },
+  },
+  {
+    name: "a call that asks for more bytes than fit one answer gets fewer messages, in order, and the rest later",
+    async run({ backend }) {
+      await make(backend, JOBS);
+      const size = 24 * 1024 * 1024;
+      for (let index = 0; index < 3; index += 1) await backend.enqueue(JOBS, [{ data: new Uint8Array(size).fill(index) }]);
+      const seen: number[] = [];
+      while (seen.length < 3) {
+        const some = await backend.dequeue(JOBS, { limit: 1000 });
+        assert.ok(some.length > 0, "each call gives at least one");
+        for (const { data } of some) {
+          assert.equal(data.byteLength, size);
+          assert.equal(data[0], data[size - 1]);
+          seen.push(data[0] as number);
+        }
+        await ack(backend, JOBS, ...some);
+      }
+      assert.deepEqual(seen, [0, 1, 2]);
+      await empty(backend, JOBS);
     },
   },
   {
