@@ -17,7 +17,7 @@ import { RateLimiter } from "./rate-limit.ts";
 import { DEFAULT_BACKOFF, runHandler } from "./run-handler.ts";
 import { MAX_GRACE_MS, type StopReport, WORKER_OPTIONS, type WorkerHealth, type WorkerOptions } from "./worker-options.ts";
 
-export { type StopReport, WORKER_OPTIONS, type WorkerHealth, type WorkerOptions } from "./worker-options.ts";
+export type { StopReport, WorkerHealth, WorkerOptions } from "./worker-options.ts";
 
 /** Deliveries that may wait to be settled while further handlers run, beyond the concurrency. */
 const MAX_UNSETTLED = 1_000;
