@@ -86,7 +86,7 @@ export interface Backend extends AsyncDisposable {
   enqueue(queue: QueueName, messages: readonly NewMessage[]): Promise<EnqueueAnswer[]>;
   /**
    * Hands out the oldest available messages in one step: pending -> processing with owner, lease and receipt. Ended leases of the queue are
-   * recovered in the same step, before it looks. An empty array means that nothing is available now.
+   * recovered in the same step, before it looks: up to 500 of them, and more while nothing is available. An empty array means that nothing is available now.
    */
   dequeue(queue: QueueName, options?: DequeueOptions): Promise<DeliveredMessage[]>;
   /** Removes messages by receipt, and stores what they forward, all in one step. A missing forward queue fails the whole call, changing nothing. */

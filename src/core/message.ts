@@ -75,7 +75,7 @@ export type DeliveryOwner =
 
 /** Options of one dequeue. */
 export interface DequeueOptions {
-  /** How many messages at most. 1 to 1,000, default 1. */
+  /** How many messages at most. 1 to 1,000, default 1. Fewer come when there are fewer, or when an answer would exceed about 64 MiB. */
   readonly limit?: number;
   /** How long each delivery may be held, in milliseconds. 10 ms to 7 days, default 30,000. */
   readonly leaseMs?: number;
@@ -113,7 +113,7 @@ export interface NackItem {
   readonly receipt: Receipt;
   /** Not to be delivered again before so many milliseconds have passed. 0 to 366 days, default 0. */
   readonly delayMs?: number;
-  /** Why, kept with the message. Cut at 4,096 characters. */
+  /** Why, kept with the message. Cut at 4,096 characters. Absent or empty keeps the reason of an earlier nack. */
   readonly reason?: string;
   /** Whether to give the message up: it moves to the dead letters whatever its delivery count. Default false. */
   readonly giveUp?: boolean;
