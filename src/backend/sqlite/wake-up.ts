@@ -5,26 +5,37 @@ import type { Clock, Timer } from "../../core/clock.ts";
 import type { QueueName } from "../../core/names.ts";
 import type { ChangeListener } from "../contract.ts";
 import type { Database } from "./connection.ts";
+import type { Prepared } from "./statements.ts";
 
-/** How often the data version is read while somebody listens, in case the file watch missed something: 2 microseconds each. */
+/** How often the data version is read while somebody listens and the log cannot be watched, in milliseconds. */
 const POLL_MS = 100;
-/** When to look again after a watch event: the log is written a moment before the commit can be seen. In milliseconds. */
-const LOOK_AGAIN_MS = 2;
+/** How often it is read although the log is watched, in case something was missed: waking up costs an idle process more than the read. */
+const WATCHED_POLL_MS = 1_000;
+/** Changes in a row that the watch did not tell of, after which it is not relied upon: not every file system tells. */
+const MOST_MISSED = 2;
+/**
+ * When to look again after a watch event, in milliseconds: the log is written first, then synced to the disk, and only then can the commit be
+ * seen, of which no event tells. Doubled each time, up to the other.
+ */
+const FIRST_LOOK_AGAIN_MS = 2;
+const LAST_LOOK_AGAIN_MS = 256;
 
 /** The listeners of one store. */
 export class WakeUp {
-  readonly #database: Database;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
   readonly #listeners = new Set<ChangeListener>();
+  readonly #dataVersion: Prepared;
   #watcher: FSWatcher | undefined;
   #timer: Timer | undefined;
   #again: Timer | undefined;
   #version: unknown;
+  /** Changes that only the poll has found, since the watch last told of anything. */
+  #missed = 0;
 
   constructor(database: Database, path: string, clock: Clock, onError: (error: unknown) => void) {
-    this.#database = database;
+    this.#dataVersion = database.prepare("PRAGMA data_version").pluck();
     this.#path = path;
     this.#clock = clock;
     this.#onError = onError;
@@ -55,7 +66,7 @@ export class WakeUp {
   #start(): void {
     this.#version = this.#readVersion();
     try {
-      this.#watcher = watch(`${this.#path}-wal`, { persistent: false }, () => this.#look(true));
+      this.#watcher = watch(`${this.#path}-wal`, { persistent: false }, () => this.#onWritten());
       this.#watcher.on("error", this.#onError);
     } catch (error) {
       // No watches left, or no log yet: the poll below sees changes a little later.
@@ -65,30 +76,43 @@ export class WakeUp {
   }
 
   #poll(): void {
-    this.#timer = this.#clock.setTimer(() => {
-      this.#look(false);
-      if (this.#listeners.size > 0) this.#poll();
-    }, POLL_MS);
+    this.#timer = this.#clock.setTimer(
+      () => {
+        if (this.#look()) this.#missed += 1;
+        if (this.#listeners.size > 0) this.#poll();
+      },
+      this.#watcher === undefined || this.#missed >= MOST_MISSED ? POLL_MS : WATCHED_POLL_MS,
+    );
   }
 
-  #look(again: boolean): void {
-    if (this.#listeners.size === 0) return;
+  /** Tells the listeners if another connection has committed. Answers whether it had. */
+  #look(): boolean {
     const version = this.#readVersion();
-    if (version !== this.#version) {
-      this.#version = version;
-      this.notify(undefined);
-    } else if (again && this.#again === undefined) {
-      this.#again = this.#clock.setTimer(() => {
-        this.#again = undefined;
-        this.#look(false);
-      }, LOOK_AGAIN_MS);
-    }
+    if (this.#listeners.size === 0 || version === this.#version) return false;
+    this.#version = version;
+    this.notify(undefined);
+    return true;
+  }
+
+  #onWritten(): void {
+    this.#missed = 0;
+    this.#look();
+    this.#lookAgain(FIRST_LOOK_AGAIN_MS);
+  }
+
+  #lookAgain(afterMs: number): void {
+    this.#again?.cancel();
+    this.#again = undefined;
+    if (this.#listeners.size === 0 || afterMs > LAST_LOOK_AGAIN_MS) return;
+    this.#again = this.#clock.setTimer(() => {
+      if (!this.#look()) this.#lookAgain(afterMs * 2);
+    }, afterMs);
   }
 
   // Changes by this connection do not move it, those of all others do.
   #readVersion(): unknown {
     try {
-      return this.#database.pragma("data_version", { simple: true });
+      return this.#dataVersion.get();
     } catch (error) {
       this.#onError(error);
       return undefined;
