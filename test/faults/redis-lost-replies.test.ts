@@ -91,7 +91,7 @@ async function losing<Answer>(program: keyof typeof PROGRAMS, call: () => Promis
 
 test("an enqueue is stored once, and its answer names the message that is there", async () => {
   const [answer] = await losing(
-    "enqueue",
+    "plainEnqueue",
     () => backend.enqueue(JOBS, [{ data: bytes("a") }]),
     () => pending(1, 0),
   );
@@ -127,6 +127,16 @@ test("a dequeue hands the same messages to the caller, and no more", async () =>
     { outcome: "acked", forwarded: [] },
     { outcome: "acked", forwarded: [] },
   ]);
+  // The first dequeue of a queue goes another way than those after it.
+  await direct.enqueue(JOBS, [{ data: bytes("d") }, { data: bytes("e") }]);
+  const more = await losing(
+    "plainDequeue",
+    () => Promise.all([backend.dequeue(JOBS, { limit: 2 }), backend.dequeue(JOBS), backend.dequeue(JOBS, { limit: 9 })]),
+    () => pending(0, 3),
+  );
+  expect(more.map((held) => held.map(({ data }) => new TextDecoder().decode(data)))).toEqual([["c", "d"], ["e"], []]);
+  const receipts = more.flat().map(({ receipt }) => ({ receipt }));
+  expect((await direct.ack(JOBS, receipts)).map(({ outcome }) => outcome)).toEqual(["acked", "acked", "acked"]);
 });
 
 test("a dequeue whose messages were recovered before its repeat does not get them: they are others' now", async () => {
@@ -152,7 +162,7 @@ test("ack, nack, release and forward answer as they did the first time", async (
   if (!a || !b || !c || !d) throw new Error("four messages");
   expect(
     await losing(
-      "ack",
+      "plainAck",
       () => backend.ack(JOBS, [{ receipt: a }]),
       () => pending(0, 3),
     ),
@@ -229,13 +239,37 @@ test("making, clearing and removing queues, redrive and drop answer as they did 
 test("many calls of one turn whose replies are lost together are each done once", async () => {
   const calls = Array.from({ length: 200 }, (_, index) => bytes(String(index)));
   const answers = await losing(
-    "enqueue",
+    "plainEnqueue",
     () => Promise.all(calls.map((data) => backend.enqueue(JOBS, [{ data }]))),
     async () => (await direct.status(JOBS)).pending > 0,
   );
   const ids = answers.flat().map(({ id }) => id);
   expect(new Set(ids).size).toBe(200);
   expect((await direct.messages(JOBS, { limit: 1000 })).items.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+});
+
+test("calls of many kinds of one turn answer as they did the first time", async () => {
+  await direct.enqueue(JOBS, [{ data: bytes("a") }, { data: bytes("b") }, { data: bytes("c") }]);
+  const [a, b] = (await backend.dequeue(JOBS, { limit: 2 })).map(({ receipt }) => receipt);
+  if (!a || !b) throw new Error("two messages");
+  const [enqueued, taken, acked, nacked, again] = await losing(
+    "step",
+    () =>
+      Promise.all([
+        backend.enqueue(JOBS, [{ data: bytes("d") }]),
+        backend.dequeue(JOBS),
+        backend.ack(JOBS, [{ receipt: a }]),
+        backend.nack(JOBS, [{ receipt: b }]),
+        backend.dequeue(JOBS),
+      ]),
+    () => pending(1, 2),
+  );
+  expect([taken, again].map((held) => held.map(({ data, deliveryCount }) => [new TextDecoder().decode(data), deliveryCount]))).toEqual([
+    [["c", 1]],
+    [["b", 2]],
+  ]);
+  expect([acked, nacked]).toEqual([[{ outcome: "acked", forwarded: [] }], ["pending"]]);
+  expect((await direct.dequeue(JOBS)).map(({ id }) => id)).toEqual(enqueued.map(({ id }) => id));
 });
 
 test("a request that reaches the server after its repeat, and after the next one, changes nothing", async () => {
@@ -260,7 +294,7 @@ test("a reply that never comes is an unknown outcome, not an empty one; the leas
   await direct.enqueue(JOBS, [{ data: bytes("a") }]);
   await impatient.status(JOBS);
   const lost = async (call: () => Promise<unknown>): Promise<void> => {
-    proxy.losesReplies = true;
+    proxy.loseRepliesTo = PROGRAMS.dequeue.sha;
     const error: unknown = await call().then(
       (answer) => new Error(`it answered ${JSON.stringify(answer)}`),
       (thrown: unknown) => thrown,

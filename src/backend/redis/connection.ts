@@ -98,12 +98,17 @@ export class Connection {
     this.#calls += 1;
     if (this.#client.status !== "ready") return this.#persist(call, undefined, this.#instant());
     const sent = this.#instant();
-    return this.#attempt(call, false).then(
+    this.#takesOff();
+    return call.send(this.#client, false).then(
       (reply) => {
+        this.#landed();
         this.#finished();
         return reply;
       },
-      (error: unknown) => this.#persist(call, error, sent),
+      (error: unknown) => {
+        this.#landed();
+        return this.#persist(call, error, sent);
+      },
     );
   }
 
@@ -156,16 +161,25 @@ export class Connection {
   }
 
   async #attempt(call: Call, whole: boolean): Promise<unknown> {
+    this.#takesOff();
+    try {
+      return await call.send(this.#client, whole);
+    } finally {
+      this.#landed();
+    }
+  }
+
+  #takesOff(): void {
     if (this.#inAir === 0) this.#progressMs = this.#now();
     this.#inAir += 1;
     this.#watch();
     this.#reference();
-    try {
-      return await call.send(this.#client, whole);
-    } finally {
-      this.#inAir -= 1;
-      this.#progressMs = this.#now();
-    }
+  }
+
+  #landed(): void {
+    this.#inAir -= 1;
+    // A lone call had the connection for itself: only where others still wait does the time of this reply matter.
+    if (this.#inAir > 0) this.#progressMs = this.#now();
   }
 
   #finished(): void {

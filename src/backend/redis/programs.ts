@@ -35,6 +35,10 @@ export const PROGRAMS = {
     "forward",
     "run",
   ),
+  /** What happens most, on one queue, with nothing out of the ordinary. They give up, with an empty answer, where there is. */
+  plainEnqueue: program("plain-enqueue", "plain-begin", "plain-enqueue", "plain-end"),
+  plainDequeue: program("plain-dequeue", "plain-begin", "plain-dequeue", "plain-end"),
+  plainAck: program("plain-ack", "plain-begin", "plain-ack", "plain-end"),
   /** The most frequent operations, each kind by itself: a script that knows less starts faster. */
   enqueue: program("enqueue", "frame", "queue", "enqueue", "run"),
   dequeue: program("dequeue", "frame", "queue", "wake", "memory", "settle", "dequeue", "run"),

@@ -98,7 +98,7 @@ export class NackPart extends ReceiptPart<NackAnswer> {
       ["stale", "pending", "dead"],
     );
     this.#rest = items.map((item) => ({
-      flags: (item.giveUp === true ? GIVE_UP : 0) + (item.reason === undefined ? KEEP_REASON : 0),
+      flags: (item.giveUp === true ? GIVE_UP : 0) + (storableReason(item.reason) === "" ? KEEP_REASON : 0),
       delayMs: item.delayMs ?? 0,
       reason: storableReason(item.reason),
     }));

@@ -6,6 +6,19 @@ import { encodeQueueKeys, KEYS_PER_QUEUE, type Keys, type QueueKey, queueKey } f
 import { PROGRAMS } from "./programs.ts";
 import { type EncodedKeys, encodeKeys, type ScriptRunner } from "./script-call.ts";
 
+/** The keys that the plain scripts take after that of the session. */
+const PLAIN_KEYS = {
+  enqueue: ["queue", "pending"],
+  dequeue: ["queue", "pending", "bodies", "returned", "leases", "held"],
+  ack: ["queue", "bodies", "states", "leases", "held"],
+} as const satisfies Record<string, readonly QueueKey[]>;
+
+/** What there is a plain script for. */
+export type PlainKind = keyof typeof PLAIN_KEYS;
+
+/** Calls in a row that go the general way before a plain script is tried again. */
+const MOST_DETOURS = 255;
+
 /** One life of a queue: from its creation to its removal. */
 export class QueueLife {
   readonly name: QueueName;
@@ -17,6 +30,8 @@ export class QueueLife {
   /** What the ids of its messages begin with. */
   readonly idPrefix: string;
   readonly #namespace: string;
+  readonly #detours = new Map<PlainKind, { left: number; readonly next: number }>();
+  readonly #plainKeys = new Map<PlainKind, EncodedKeys>();
   #snapshotKeys: EncodedKeys | undefined;
 
   constructor(namespace: string, store: string, name: QueueName, life: number) {
@@ -32,6 +47,31 @@ export class QueueLife {
   get snapshotKeys(): EncodedKeys {
     this.#snapshotKeys ??= this.some("queue", "pending", "returned", "delayed", "leases", "later", "held");
     return this.#snapshotKeys;
+  }
+
+  /** Whether a plain script is worth a try. */
+  mayBePlain(kind: PlainKind): boolean {
+    const detours = this.#detours.get(kind);
+    if (detours === undefined || detours.left === 0) return true;
+    detours.left -= 1;
+    return false;
+  }
+
+  /** Whether a plain script could do it: if not, some calls go the general way at once, the more the longer it lasts. */
+  notePlain(kind: PlainKind, wasPlain: boolean): void {
+    const next = wasPlain ? 0 : Math.min(MOST_DETOURS, (this.#detours.get(kind)?.next ?? 0) * 2 + 1);
+    if (next > 0) this.#detours.set(kind, { left: next - 1, next });
+    else this.#detours.delete(kind);
+  }
+
+  /** Its keys for a plain script: made once, since each call needs them. */
+  plainKeys(kind: PlainKind): EncodedKeys {
+    let keys = this.#plainKeys.get(kind);
+    if (keys === undefined) {
+      keys = this.some(...PLAIN_KEYS[kind]);
+      this.#plainKeys.set(kind, keys);
+    }
+    return keys;
   }
 
   /** Some of its keys. */

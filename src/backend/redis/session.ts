@@ -3,13 +3,11 @@
  * reply and gives the first answer again (scripts/frame.lua). A session has a few lanes; each has one call in the air at a time.
  */
 
-import { assert } from "../../core/errors.ts";
-import { encodeArgument } from "./bytes.ts";
 import type { Argument } from "./client.ts";
 import type { Keys } from "./keys.ts";
 import type { RedisSettings } from "./options.ts";
 import type { Program } from "./programs.ts";
-import { type EncodedKeys, joinKeys, ScriptCall, type ScriptRunner } from "./script-call.ts";
+import { type EncodedKeys, encodeKeys, joinKeys, ScriptCall, type ScriptRunner } from "./script-call.ts";
 
 /** How long the server keeps the answers of a session that has fallen silent, in milliseconds: far longer than a call is repeated. */
 export const SESSION_KEPT_MS = 10 * 60 * 1000;
@@ -22,10 +20,26 @@ export interface Lane {
   number: number;
 }
 
+/** A call of a general script. */
+export type General = () => {
+  readonly program: Program;
+  readonly store: string;
+  readonly keys: EncodedKeys;
+  readonly values: readonly Argument[];
+};
+
+/** The reply to a call that was first made in the plain form. */
+export interface PlainReply {
+  readonly reply: Buffer;
+  /** Whether the plain script answered, whose reply is the bare answer of its one operation. */
+  readonly wasPlain: boolean;
+}
+
 /** The session of one open store. */
 export class Session {
   readonly #runner: ScriptRunner;
   readonly #settings: RedisSettings;
+  readonly #sessionKey: EncodedKeys;
   readonly #ownKeys: EncodedKeys;
   readonly #key: string;
   readonly #channel: string;
@@ -36,7 +50,8 @@ export class Session {
     this.#runner = runner;
     this.#settings = settings;
     this.#key = keys.session + settings.random.token().toString(36) + settings.random.token().toString(36);
-    this.#ownKeys = { count: 2, bytes: Buffer.concat([encodeArgument(this.#key), encodeArgument(keys.wake)]) };
+    this.#sessionKey = encodeKeys([this.#key]);
+    this.#ownKeys = encodeKeys([this.#key, keys.wake]);
     this.#channel = keys.changes;
   }
 
@@ -46,8 +61,31 @@ export class Session {
   }
 
   /** Runs a script that begins with the frame, as the next call of a lane that has none in the air. */
-  async run(lane: Lane, program: Program, store: string, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
+  run(lane: Lane, program: Program, store: string, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
     lane.number += 1;
+    return this.#send(lane, program, store, joinKeys([this.#ownKeys, keys]), values);
+  }
+
+  /**
+   * Runs one of the plain scripts as the next call of a lane. An empty answer means that nothing happened: then `otherwise` is run, as
+   * the same call of the session.
+   */
+  async runPlain(
+    lane: Lane,
+    plain: Program,
+    life: { store: string },
+    keys: EncodedKeys,
+    body: Buffer,
+    otherwise: General,
+  ): Promise<PlainReply> {
+    lane.number += 1;
+    const reply = await this.#send(lane, plain, life.store, joinKeys([this.#sessionKey, keys]), [body]);
+    if (reply.length > 0) return { reply, wasPlain: true };
+    const { program, store, keys: generalKeys, values } = otherwise();
+    return { reply: await this.#send(lane, program, store, joinKeys([this.#ownKeys, generalKeys]), values), wasPlain: false };
+  }
+
+  #send(lane: Lane, program: Program, store: string, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
     const header = Buffer.allocUnsafe(18);
     header[0] = lane.index;
     header.writeUIntBE(lane.number, 1, 6);
@@ -57,17 +95,12 @@ export class Session {
     const renew = now - this.#renewedMs >= RENEW_MS;
     header[17] = renew ? 1 : 0;
     this.#isUsed = true;
-    const call = new ScriptCall(
-      program,
-      true,
-      joinKeys([this.#ownKeys, keys]),
-      [header, store, this.#channel, ...values],
-      this.#runner.makeRaw,
-    );
-    const reply = await this.#runner.connection.run(call);
-    if (renew) this.#renewedMs = now;
-    assert(Buffer.isBuffer(reply), "a script answers with bytes");
-    return reply;
+    const call = new ScriptCall(program, true, keys, [header, store, this.#channel, ...values], this.#runner.makeRaw);
+    const reply = this.#runner.connection.run(call);
+    // Where it fails the next call renews.
+    if (renew) reply.then(() => (this.#renewedMs = now)).catch(() => {});
+    // All scripts with the frame answer with bytes; their readers assert that there are as many as they say.
+    return reply as Promise<Buffer>;
   }
 
   /** Forgets the answers kept on the server. Best effort: they vanish by themselves. */

@@ -9,7 +9,7 @@ import type { Argument } from "./client.ts";
 import { translate } from "./failure.ts";
 import { ANSWER, KIND, type OperationState, type Part } from "./part.ts";
 import { PROGRAMS, type Program } from "./programs.ts";
-import type { QueueLife, Registry } from "./registry.ts";
+import type { PlainKind, QueueLife, Registry } from "./registry.ts";
 import { type EncodedKeys, joinKeys } from "./script-call.ts";
 import type { Lane, Session } from "./session.ts";
 
@@ -20,6 +20,14 @@ const BATCH_BYTES = 1024 * 1024;
 const BATCH_ITEMS = 2000;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
+
+/** The kinds of operation that have a plain script. */
+const PLAIN_KINDS: Readonly<Record<number, PlainKind>> = { [KIND.enqueue]: "enqueue", [KIND.dequeue]: "dequeue", [KIND.ack]: "ack" };
+const PLAIN_PROGRAMS: Readonly<Record<PlainKind, Program>> = {
+  enqueue: PROGRAMS.plainEnqueue,
+  dequeue: PROGRAMS.plainDequeue,
+  ack: PROGRAMS.plainAck,
+};
 
 /** Calls of one kind on one queue, one after the other. */
 class Operation implements OperationState {
@@ -42,6 +50,12 @@ class Operation implements OperationState {
 
   groupOf(life: QueueLife): number {
     return this.#batch.groupOf(life);
+  }
+
+  /** What it asks, complete. */
+  encode(): Buffer {
+    if (this.kind <= KIND.dequeue) this.writer.setU32(0, this.kind === KIND.dequeue ? this.wanted : this.largest);
+    return this.writer.view();
   }
 
   add(part: Part): void {
@@ -115,12 +129,12 @@ class Batch {
     let size = 0;
     for (const { writer } of this.operations) size += writer.length + 7;
     const result = new ByteWriter(size);
-    for (const { kind, life, writer, largest, wanted } of this.operations) {
-      if (kind <= KIND.dequeue) writer.setU32(0, kind === KIND.dequeue ? wanted : largest);
-      result.u8(kind);
-      result.u16(this.groupOf(life));
-      result.u32(writer.length);
-      result.bytes(writer.view());
+    for (const operation of this.operations) {
+      const body = operation.encode();
+      result.u8(operation.kind);
+      result.u16(this.groupOf(operation.life));
+      result.u32(body.length);
+      result.bytes(body);
     }
     return result.view();
   }
@@ -268,27 +282,65 @@ export class Steps {
       }
       const lane = this.#free.pop() as Lane;
       const sent = next;
-      sent
-        .send(lane)
-        .catch(sent.reject)
-        .finally(() => {
-          this.#free.push(lane);
-          if (this.#waiting.length > 0 || this.#gathering !== undefined) this.#schedule();
-        });
+      const landed = (): void => {
+        this.#free.push(lane);
+        if (this.#waiting.length > 0 || this.#gathering !== undefined) this.#schedule();
+      };
+      sent.send(lane).then(landed, (error: unknown) => {
+        sent.reject(error);
+        landed();
+      });
     }
   }
 
   #travel(batch: Batch): Waiting {
     const parts = batch.operations.flatMap((operation) => operation.parts);
     return {
-      send: async (lane) => {
-        const reply = await this.#session.run(lane, batch.program, this.#registry.store, batch.keys(), [batch.encode()]);
-        this.#distribute(batch, new ByteReader(reply));
+      send: (lane) => {
+        const plain = this.#plainKindOf(batch);
+        return plain === undefined ? this.#sendGeneral(lane, batch) : this.#sendPlain(lane, batch, plain);
       },
       reject: (error) => {
         for (const part of parts) part.reject(error);
       },
     };
+  }
+
+  async #sendGeneral(lane: Lane, batch: Batch): Promise<void> {
+    this.#distribute(
+      batch,
+      new ByteReader(await this.#session.run(lane, batch.program, this.#registry.store, batch.keys(), [batch.encode()])),
+    );
+  }
+
+  async #sendPlain(lane: Lane, batch: Batch, kind: PlainKind): Promise<void> {
+    const operation = batch.operations[0] as Operation;
+    const { life } = operation;
+    const { reply, wasPlain } = await this.#session.runPlain(
+      lane,
+      PLAIN_PROGRAMS[kind],
+      life,
+      life.plainKeys(kind),
+      operation.encode(),
+      () => ({
+        program: batch.program,
+        store: this.#registry.store,
+        keys: batch.keys(),
+        values: [batch.encode()],
+      }),
+    );
+    // Where a queue is out of the ordinary it often stays so for a while: then the detour is not made each time.
+    life.notePlain(kind, wasPlain);
+    const reader = new ByteReader(reply);
+    if (!wasPlain) this.#distribute(batch, reader);
+    else if (reader.u8() === ANSWER.done) this.#answer(operation, reader);
+  }
+
+  #plainKindOf(batch: Batch): PlainKind | undefined {
+    const [operation, other] = batch.operations;
+    if (operation === undefined || other !== undefined || operation.parts[0]?.isAlone) return undefined;
+    const kind = PLAIN_KINDS[operation.kind];
+    return kind !== undefined && operation.life.mayBePlain(kind) ? kind : undefined;
   }
 
   #distribute(batch: Batch, reader: ByteReader): void {

@@ -1,0 +1,66 @@
+--[[
+Plain dequeue: as dequeue.lua, from the head of the list only, without request ids. Follows plain-begin.lua.
+KEYS  3 pending, 4 bodies, 5 returned, 6 leases, 7 held
+Atomic because a message is at no instant in neither or in both of pending and processing.
+]]
+local wanted, largest, wake = read(">I4", body), read(">I6", record, 58), read(">I8", record, 64)
+local time = call("TIME")
+local now = time[1] * 1000000 + time[2]
+-- Something is due, came back, is large or much; or a lease would end before the queue is looked after.
+if wake <= now or wanted > 1000 or wanted * largest > 8388608 or call("ZCARD", KEYS[5]) > 0 then return "" end
+local size = #body
+for position = 5, size, 13 do
+  local leaseMs, flags = read(">I4B", body, position + 8)
+  if now + leaseMs * 1000 < wake or flags % 2 == 1 then return "" end
+end
+local available = call("LLEN", KEYS[3])
+if available == 0 then
+  local pieces = { "\0" }
+  for position = 5, size, 13 do pieces[#pieces + 1] = "\0" .. sub(body, position, position + 5) .. "\0\0" end
+  return table.concat(pieces)
+end
+-- What is handed out must arrive in these two: seen before anything is taken.
+call("HLEN", KEYS[4])
+call("ZCARD", KEYS[6])
+local entries = call("LPOP", KEYS[3], wanted)
+local total = #entries
+for index = 1, total do
+  local entry = entries[index]
+  if #entry < 14 or byte(entry) ~= 1 or byte(entry, 14) ~= 0 then
+    -- One with a chosen id, or none of ours: all go back to their places.
+    local back = {}
+    for from = 1, total do back[from] = entries[total + 1 - from] end
+    call("LPUSH", KEYS[3], unpack(back))
+    return ""
+  end
+end
+local pieces, places, bodies, leases, held, p, k, m, first = { "\0" }, { "\0" }, {}, {}, {}, 1, 1, 0, 1
+local lastLease, ends = -1, nil
+for position = 5, size, 13 do
+  local token, limit, leaseMs = read(">c6I2I4", body, position)
+  local final = first + limit - 1
+  if final > total then final = total end
+  local head = "\0" .. token .. pack(">I2", final - first + 1)
+  p, k = p + 1, k + 1
+  pieces[p], places[k] = head, head
+  if leaseMs ~= lastLease then lastLease, ends = leaseMs, string.format("%.0f", now + leaseMs * 1000) end
+  for index = first, final do
+    local entry = entries[index]
+    local place = sub(entry, 2, 7)
+    local holding = place .. token
+    m = m + 2
+    bodies[m - 1], bodies[m], leases[m - 1], leases[m], held[m - 1], held[m] = place, entry, ends, holding, "0", holding
+    pieces[p + 1], pieces[p + 2] = pack(">I4I4", 1, #entry), entry
+    p, k = p + 2, k + 1
+    places[k] = place
+  end
+  first = final + 1
+end
+call("HSET", KEYS[4], unpack(bodies, 1, m))
+call("ZADD", KEYS[6], unpack(leases, 1, m))
+-- Where somebody spoilt this one, the messages are in processing all the same, and their leases bring them back.
+redis.pcall("ZADD", KEYS[7], unpack(held, 1, m))
+call("SETRANGE", KEYS[2], 27, pack(">I6", read(">I6", record, 28) + total))
+if total < wanted and largest > 0 then call("SETRANGE", KEYS[2], 57, "\0\0\0\0\0\0") end
+kept = table.concat(places)
+local answer = table.concat(pieces)
