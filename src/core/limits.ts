@@ -55,5 +55,5 @@ export const MAX_WHOLE_LISTING_BYTES = 1024 * 1024 * 1024;
 export const LISTING_KEEP_BYTES = 1024 * 1024;
 /** How often a waiter looks although nothing woke it, in milliseconds: the safety net under the hints of the store. */
 export const DEFAULT_WAIT_POLL_MS = 1_000;
-/** Shortest time between the starts of two looks of one waiter, in milliseconds: a storm of changes costs 100 reads a second at most. */
+/** Time between two looks of one waiter in a storm of changes, in milliseconds, a few looks at once aside: 100 reads a second at most. */
 export const WAIT_GAP_MS = 10;

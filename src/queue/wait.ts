@@ -133,6 +133,9 @@ export async function waitComplete(
   return new Promise((resolve, reject) => new Wait(backend, selection, checked, resolve, reject).start());
 }
 
+/** Looks that need not keep their distance, after a time without any: a wait that hears little is quick to look. */
+const LOOKS_AT_ONCE = 5;
+
 type CheckedWait = WaitOptions & Required<Pick<WaitOptions, "timeoutMs" | "clock" | "pollIntervalMs" | "stallMs">>;
 
 function checkWait(options: WaitOptions | undefined): CheckedWait {
@@ -168,7 +171,8 @@ class Wait {
   #complete: readonly QueueStatus[] | undefined;
   #looking = false;
   #changed = false;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** Until when the looks so far are paid for, at one in {@link WAIT_GAP_MS}. */
+  #paidMs = Number.NEGATIVE_INFINITY;
   #mark: Mark | undefined;
   #last: readonly QueueStatus[] | undefined;
   #failure: QueueFSError | undefined;
@@ -239,7 +243,7 @@ class Wait {
   }
 
   #gapMs(): number {
-    return Math.max(0, this.#lookedAtMs + WAIT_GAP_MS - this.#options.clock.monotonicMs());
+    return Math.max(0, this.#paidMs - LOOKS_AT_ONCE * WAIT_GAP_MS - this.#options.clock.monotonicMs());
   }
 
   #lookAfter(delayMs: number): void {
@@ -253,7 +257,7 @@ class Wait {
     if (this.#settled || this.#looking) return;
     this.#looking = true;
     this.#changed = false;
-    this.#lookedAtMs = this.#options.clock.monotonicMs();
+    this.#paidMs = Math.max(this.#paidMs, this.#options.clock.monotonicMs()) + WAIT_GAP_MS;
     let verdict: Completion | undefined;
     try {
       verdict = await this.#judge();
