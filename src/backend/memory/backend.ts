@@ -153,10 +153,10 @@ export class MemoryBackend implements Backend {
     const state = this.#queue(queue);
     const { clock, random } = this.#configuration;
     const nowMs = clock.monotonicMs();
-    const changed = applyTime(state, request.limit, nowMs, this.#wallMs);
+    if (applyTime(state, request.limit, nowMs, this.#wallMs)) this.#store.changed(queue);
     const delivered =
       request.requestId === undefined ? deliver(state, request, nowMs, random) : deliverOnce(state, request, nowMs, this.#configuration);
-    if (changed || delivered.length > 0) this.#store.changed(queue);
+    if (delivered.length > 0) this.#store.changed(queue);
     return delivered;
   }
 

@@ -33,9 +33,12 @@ export class Segment {
   heldBytes = 0;
   /** Whether it has left the backlog: nothing will be appended, and it lives only for the bytes it holds. */
   retired = false;
-  /** Neighbours among the retired segments of the queue, older and younger. */
-  older: Segment | undefined = undefined;
-  younger: Segment | undefined = undefined;
+  /** Whether it is in the list of those that hold less than half of themselves, and its neighbours there. */
+  isSparse = false;
+  previousSparse: Segment | undefined = undefined;
+  nextSparse: Segment | undefined = undefined;
+  /** Entries whose bytes moved here out of other segments, those that are gone since among them. */
+  adopted: Entry[] = [];
   #end = 0;
   #cursor = 0;
   #asides: Entry[] = [];
@@ -51,11 +54,6 @@ export class Segment {
   /** The bytes that a record for a payload of so many bytes takes. */
   static recordBytes(length: number): number {
     return HEADER_BYTES + ((length + 7) & ~7);
-  }
-
-  /** Bytes that its records take. */
-  get usedBytes(): number {
-    return this.#end;
   }
 
   /** Whether a payload of so many bytes can be appended. */
@@ -87,6 +85,23 @@ export class Segment {
     this.bytes.set(data, end + HEADER_BYTES);
     this.#end = end + Segment.recordBytes(data.length);
     this.records += 1;
+  }
+
+  /** Whether it can take over so many bytes of an entry. */
+  canAdopt(length: number): boolean {
+    return this.#end + length <= this.bytes.length;
+  }
+
+  /** Takes over the bytes of an entry that lives elsewhere. They must fit, and the segment must have no records. */
+  adopt(entry: Entry): void {
+    this.bytes.set(entry.bytes.subarray(entry.start, entry.start + entry.length), this.#end);
+    entry.bytes = this.bytes;
+    entry.start = this.#end;
+    entry.segment = this;
+    this.adopted.push(entry);
+    this.heldBytes += entry.length;
+    // Without padding: what takes over is full of what it holds.
+    this.#end += entry.length;
   }
 
   /** The entry that stands for the record at the cursor, or `undefined` for a plain one. There must be a record. */
@@ -131,6 +146,7 @@ export class Segment {
     this.#cursor = 0;
     this.#passedAsides = 0;
     if (this.#asides.length > 0) this.#asides = [];
+    if (this.adopted.length > 0) this.adopted = [];
   }
 
   #plain(offset: number, place: number): Entry {
