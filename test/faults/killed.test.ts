@@ -56,8 +56,8 @@ async function killAfter(
 }
 
 describe.each([
-  { kind: sqliteStores({ durability: "full" }), rounds: 25 },
-  { kind: sqliteStores({ durability: "normal" }), rounds: 25 },
+  { kind: sqliteStores({ durability: "full" }), rounds: 15 },
+  { kind: sqliteStores({ durability: "normal" }), rounds: 20 },
 ])("on $kind.name", ({ kind, rounds }) => {
   beforeAll(() => kind.begin());
   afterAll(() => kind.end());
@@ -104,10 +104,10 @@ describe("on sqlite", () => {
     await whole.kill();
     expect(await withStore(spec, (backend) => ledger.settle(backend, QUEUES))).toEqual([]);
     expect(statements).toBeGreaterThan(60);
-    // Every third statement, from a start that differs from run to run, so that all have their turn.
-    const first = 1 + (newSeed() % 3);
+    // Every fourth statement, from a start that differs from run to run, so that all have their turn.
+    const first = 1 + (newSeed() % 4);
     const points: number[] = [];
-    for (let statement = first; statement <= statements; statement += 3) points.push(statement);
+    for (let statement = first; statement <= statements; statement += 4) points.push(statement);
     let next = children.start();
     for (const statement of points) {
       const child = await next;
@@ -129,13 +129,13 @@ describe("on redis", () => {
   beforeAll(() => kind.begin());
   afterAll(() => kind.end());
 
-  it("ten processes killed at any instant lose nothing and undo nothing, once their leases have ended", async () => {
+  it("eight processes killed at any instant lose nothing and undo nothing, once their leases have ended", async () => {
     const spec = kind.fresh();
     const random = new SeededRandom(newSeed());
     const ledger = new Ledger();
     await withStore(spec, async (backend) => {
       await makeQueues(backend);
-      for (let round = 0; round < 10; round += 1) {
+      for (let round = 0; round < 8; round += 1) {
         const told = 1 + Math.floor(random.fraction() * 400);
         ledger.read(await killAfter(await children.start(), spec, `${round}`, told, random.token(), 6_000));
       }

@@ -47,13 +47,13 @@ async function watched(
 function expectSound(verdict: Verdict): void {
   expect(describeViolations(verdict)).toBe("");
   // The reader was there while work was under way, and saw that it was done.
-  expect(verdict.duringWork).toBeGreaterThan(1_000);
-  expect(verdict.complete).toBeGreaterThan(100);
+  expect(verdict.duringWork).toBeGreaterThan(100);
+  expect(verdict.complete).toBeGreaterThan(20);
 }
 
-async function workAlone(spec: StoreSpec, rounds: number, handing: Handing, seed: number): Promise<readonly Operation[]> {
+async function workAlone(spec: StoreSpec, rounds: number, handing: Handing, dwellMs = 0): Promise<readonly Operation[]> {
   const worker = await children.start();
-  return worker.call("workAlone", spec, QUEUES, rounds, handing, seed);
+  return worker.call("workAlone", spec, QUEUES, rounds, handing, newSeed(), dwellMs);
 }
 
 describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name", (kind) => {
@@ -67,13 +67,12 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
   ] as const)("a second process never sees complete while a message is unacked: %s, %i rounds", async (handing, rounds) => {
     const spec = kind.fresh();
     await makeQueues(spec);
-    const seed = newSeed();
     const queues = handing === "alone" ? [QUEUES[0]] : QUEUES;
-    const verdict = await watched(spec, queues, "snapshot", () => workAlone(spec, rounds, handing, seed));
+    const verdict = await watched(spec, queues, "snapshot", () => workAlone(spec, rounds, handing));
     expectSound(verdict);
   });
 
-  it("producer, handler and consumer in three processes: every wait for completion ends truly, 200 rounds", async () => {
+  it("producer, handler and consumer in three processes: every wait for completion ends truly, 120 rounds", async () => {
     const spec = kind.fresh();
     await makeQueues(spec);
     const seed = newSeed();
@@ -84,7 +83,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
       let waits: Float64Array = new Float64Array();
       let operations: Operation[] = [];
       const verdict = await watched(spec, QUEUES, "snapshot", async () => {
-        const produced = await producer.call("produceAndWait", spec, QUEUES, 100, seed);
+        const produced = await producer.call("produceAndWait", spec, QUEUES, 60, seed);
         await Promise.all([handler.call("endConsuming"), consumer.call("endConsuming")]);
         waits = produced.snapshots;
         operations = [...produced.operations, ...(await handling), ...(await consuming)];
@@ -93,7 +92,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
       expectSound(verdict);
       const waited = judge(operations, waits, QUEUES);
       expect(describeViolations(waited)).toBe("");
-      expect(waited.complete).toBe(100);
+      expect(waited.complete).toBe(60);
     }
   });
 
@@ -132,7 +131,7 @@ describe.each([sqliteStores({ durability: "normal" }), redisStores()])("on $name
     const spec = kind.fresh();
     await makeQueues(spec);
     const queues = handing === "alone" ? [QUEUES[0]] : QUEUES;
-    const verdict = await watched(spec, queues, reading, () => workAlone(spec, 300, handing, newSeed()));
+    const verdict = await watched(spec, queues, reading, () => workAlone(spec, 60, handing, 8));
     expect(verdict.violations.filter(({ kind: what }) => what === "false-completion").length).toBeGreaterThan(0);
   });
 });

@@ -49,7 +49,7 @@ export async function poll(spec: StoreSpec, queues: readonly QueueName[], readin
 }
 
 /** A reader over a network, or one that is preempted, takes up to so long between two reads. */
-const LONGEST_GAP_NANOSECONDS = 4e6;
+const LONGEST_GAP_NANOSECONDS = 12e6;
 
 async function pause(): Promise<void> {
   const until = now() + Math.random() * LONGEST_GAP_NANOSECONDS;

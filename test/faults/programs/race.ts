@@ -1,5 +1,6 @@
 /** The working side of the race: processes that enqueue, deliver, hand over and ack, and record what they did. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Backend } from "../../../src/backend/contract.ts";
 import type { DeliveredMessage } from "../../../src/core/message.ts";
 import type { QueueName, Receipt } from "../../../src/core/names.ts";
@@ -94,24 +95,35 @@ class Hand {
   }
 }
 
-/** Works alone: each round's message is enqueued, delivered, perhaps handed on, and acked, before the next one is enqueued. */
+/**
+ * Works alone: each round's message is enqueued, delivered, perhaps handed on, and acked, before the next one is enqueued.
+ *
+ * @param dwellMs how long each message waits, and each handler works, in milliseconds
+ */
 export async function workAlone(
   spec: StoreSpec,
   queues: readonly [QueueName, QueueName],
   rounds: number,
   handing: Handing,
   seed: number,
+  dwellMs: number,
 ): Promise<Operation[]> {
   const backend = await openStore(spec, reportFault);
   const hand = new Hand(backend, new SeededRandom(seed));
+  const dwell = async (): Promise<void> => {
+    if (dwellMs > 0) await sleep(dwellMs);
+  };
   for (let round = 0; round < rounds; round += 1) {
     const [from, to] = queues;
     await hand.enqueue(from, [`${round}`]);
+    await dwell();
     const [taken] = await hand.take(from, 1);
     if (taken === undefined) throw new Error(`round ${round} found its queue empty`);
     const message = await hand.work(from, taken);
+    await dwell();
     await hand.finish(from, message, to, handing);
     if (handing === "alone") continue;
+    await dwell();
     const [followUp] = await hand.take(to, 1);
     if (followUp === undefined) throw new Error(`round ${round} found the second queue empty`);
     await hand.ack(to, await hand.work(to, followUp));
