@@ -1,0 +1,95 @@
+/**
+ * Measures QueueFS against its peers and against what the stores can do.
+ *
+ *     npm run bench                      a few minutes
+ *     npm run bench -- --quick           about one minute
+ *     npm run bench -- --full            deeper and longer, to be written down
+ *     npm run bench -- --only sqlite     one suite; several times for several; a prefix is enough
+ *     npm run bench -- --write           writes docs/benchmarks.md as well
+ *     npm run bench -- --gate            exit code 1 when an aim is missed that must not be
+ *     npm run bench -- --json FILE       where the result goes as JSON (test-results/bench.json)
+ */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { judge } from "./aims.ts";
+import { loadLibrary } from "./library.ts";
+import { describeMachine, describeVersions } from "./machine.ts";
+import { runMemory } from "./measures/memory.ts";
+import { runRedis } from "./measures/redis.ts";
+import { runSqlite, runSqliteDepth, runSqliteProcesses, runSqliteStorage } from "./measures/sqlite.ts";
+import { jsonReport, markdownReport, type Report, textReport } from "./report.ts";
+import { Results } from "./results.ts";
+import { FULL, NORMAL, QUICK, type Run } from "./settings.ts";
+
+const SUITES: Readonly<Record<string, (run: Run) => Promise<void>>> = {
+  sqlite: runSqlite,
+  "sqlite-storage": runSqliteStorage,
+  "sqlite-depth": runSqliteDepth,
+  "sqlite-processes": runSqliteProcesses,
+  memory: runMemory,
+  redis: runRedis,
+};
+
+const root = join(import.meta.dirname, "..");
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean" },
+    full: { type: "boolean" },
+    only: { type: "string", multiple: true },
+    rounds: { type: "string" },
+    write: { type: "boolean" },
+    gate: { type: "boolean" },
+    json: { type: "string" },
+  },
+});
+
+const chosen = Object.keys(SUITES).filter((name) => values.only === undefined || values.only.some((only) => name.startsWith(only)));
+if (chosen.length === 0) throw new Error(`--only takes one of ${Object.keys(SUITES).join(", ")}`);
+const settings = values.quick === true ? QUICK : values.full === true ? FULL : NORMAL;
+const rounds = values.rounds === undefined ? settings.rounds : Number(values.rounds);
+if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds takes a whole number from 1, got ${values.rounds}`);
+
+const results = new Results();
+const run: Run = {
+  settings: { ...settings, rounds },
+  library: await loadLibrary(),
+  results,
+  tell: (text) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+  },
+  inFolder: async (use) => {
+    const folder = mkdtempSync(join(tmpdir(), "queuefs-bench-"));
+    try {
+      return await use(folder);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+const machine = describeMachine();
+const seconds: Record<string, number> = {};
+for (const name of chosen) {
+  const begunMs = performance.now();
+  await SUITES[name]?.(run);
+  seconds[name] = Math.round((performance.now() - begunMs) / 1_000);
+}
+run.tell("");
+
+const report: Report = {
+  date: new Date().toISOString().slice(0, 10),
+  machine,
+  seconds,
+  versions: describeVersions(),
+  settings: run.settings,
+  results,
+  verdicts: judge(results),
+};
+const path = values.json ?? join(root, "test-results", "bench.json");
+mkdirSync(dirname(path), { recursive: true });
+writeFileSync(path, jsonReport(report));
+console.log(textReport(report));
+if (values.write === true) writeFileSync(join(root, "docs", "benchmarks.md"), markdownReport(report));
+if (values.gate === true && report.verdicts.some(({ isGate, isMet }) => isGate && !isMet)) process.exitCode = 1;

@@ -1,0 +1,138 @@
+/** What the benchmark makes of its figures: medians, ratios within rounds, verdicts, and tables in which no figure stands alone. */
+
+import { describe, expect, it } from "vitest";
+import { judge } from "../../../bench/aims.ts";
+import { Load, runCallers } from "../../../bench/contender.ts";
+import { formatValue, jsonReport, markdownReport, type Report, textReport } from "../../../bench/report.ts";
+import { median, quantile, Results } from "../../../bench/results.ts";
+import { QUICK, turns } from "../../../bench/settings.ts";
+
+const ABOUT = { title: "SQLite: calls per second", base: "QueueFS, normal", order: ["QueueFS, normal", "plainjob"], note: "A note." };
+
+/** Results of three rounds, between which the machine became ten times slower. */
+function resultsOfThreeRounds(): Results {
+  const results = new Results();
+  results.begin("sqlite", ABOUT);
+  for (const [peer, own] of [
+    [100, 1_200],
+    [10, 110],
+    [90, 900],
+  ] as const) {
+    results.record("sqlite", "enqueue x64", "plainjob", "/s", peer);
+    results.record("sqlite", "enqueue x64", "QueueFS, normal", "/s", own);
+  }
+  return results;
+}
+
+function reportOf(results: Results): Report {
+  return {
+    date: "2026-01-31",
+    machine: { cores: 2, processor: "some processor", memoryGiB: 8, platform: "linux x64", loadAtBegin: 0 },
+    versions: { "Node.js": "20.20.2" },
+    settings: QUICK,
+    seconds: { sqlite: 1 },
+    results,
+    verdicts: judge(results),
+  };
+}
+
+describe("figures", () => {
+  it("have the middle value as median, and values between by weight", () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 3, 2])).toBe(2.5);
+    expect(quantile([0, 10], 0.99)).toBeCloseTo(9.9);
+    expect(median([])).toBeNaN();
+  });
+
+  it("are compared within a round, so that a machine that became slower meanwhile does not count", () => {
+    const results = resultsOfThreeRounds();
+    expect(results.median("sqlite", "enqueue x64", "QueueFS, normal")).toBe(900);
+    expect(results.ratio("sqlite", "enqueue x64", "QueueFS, normal", "plainjob")).toBe(11);
+    expect(results.ratio("sqlite", "enqueue x64", "QueueFS, normal", "nobody")).toBeNaN();
+  });
+
+  it("are written in few characters", () => {
+    expect([0.25, 42, 4_367.4, 388_731, 1_020_000].map((value) => formatValue(value, "/s"))).toEqual([
+      "0.3",
+      "42.0",
+      "4,367",
+      "388.7k",
+      "1.02M",
+    ]);
+    expect(formatValue(18_647.6, "bytes")).toBe("18,648");
+  });
+});
+
+describe("aims", () => {
+  it("are judged where they were measured, and left out where not", () => {
+    const verdicts = judge(resultsOfThreeRounds());
+    expect(verdicts).toEqual([
+      { aim: "SQLite normal: enqueue x64 / best peer", bound: "at least 10", measured: 11, isMet: true, isGate: false },
+    ]);
+  });
+
+  it("are missed when the best peer is too near, whatever the others do", () => {
+    const results = resultsOfThreeRounds();
+    for (const rate of [200, 20, 180]) results.record("sqlite", "enqueue x64", "liteque", "/s", rate);
+    expect(judge(results)).toMatchObject([{ measured: 5.5, isMet: false }]);
+  });
+
+  it("hold what must not grow to a bound from above", () => {
+    const results = new Results();
+    results.begin("sqlite-depth", ABOUT);
+    for (const [depth, time] of [
+      ["status at 10", 2],
+      ["status at 1,000", 2.1],
+      ["status at 100,000", 3.2],
+    ] as const) {
+      results.record("sqlite-depth", depth, "QueueFS, normal", "us", time);
+    }
+    expect(judge(results)).toMatchObject([{ aim: "SQLite: status at 100,000 / at 10", measured: 1.6, isMet: false, isGate: true }]);
+  });
+});
+
+describe("reports", () => {
+  it("give every figure its ratio to the base, as text and as Markdown", () => {
+    const report = reportOf(resultsOfThreeRounds());
+    for (const text of [textReport(report), markdownReport(report)]) {
+      expect(text).toMatch(/900 \(1\.00\)/);
+      expect(text).toMatch(/90\.0 \(0\.09\)/);
+      expect(text).toContain("2026-01-31, 2 cores (some processor), 8 GiB of memory, linux x64");
+      expect(text).toContain("SQLite normal: enqueue x64 / best peer");
+    }
+    expect(markdownReport(report)).toContain("| plainjob | 90.0 (0.09) |");
+  });
+
+  it("keep every round in the JSON", () => {
+    const json = JSON.parse(jsonReport(reportOf(resultsOfThreeRounds()))) as { suites: Results["suites"] };
+    expect(json.suites.sqlite?.measures["enqueue x64"]?.contenders.plainjob?.rounds).toEqual([100, 10, 90]);
+  });
+});
+
+describe("loads", () => {
+  it("count calls, time each call of a single caller, and end after so many", async () => {
+    const load = new Load(1, { calls: 5 });
+    let calls = 0;
+    await runCallers(load, () => {
+      calls += 1;
+    });
+    expect([calls, load.done, load.latenciesMs.length]).toEqual([5, 5, 5]);
+    expect(load.perSecond).toBeGreaterThan(0);
+  });
+
+  it("run as many callers at once as they are asked for", async () => {
+    let atOnce = 0;
+    let most = 0;
+    await runCallers(new Load(64, { calls: 256 }), async () => {
+      atOnce += 1;
+      most = Math.max(most, atOnce);
+      await Promise.resolve();
+      atOnce -= 1;
+    });
+    expect(most).toBe(64);
+  });
+
+  it("begin each round with another contender", () => {
+    expect([0, 1, 2, 3].map((round) => turns(["a", "b", "c"], round).join(""))).toEqual(["abc", "bca", "cab", "abc"]);
+  });
+});
