@@ -64,6 +64,7 @@ function makeId(life: QueueLife, sequence: number): MessageId {
 export class EnqueuePart extends Part<EnqueueAnswer[]> {
   readonly kind: number;
   readonly items: number;
+  override readonly weight: number;
   /** Chosen ids; absent when no message has one. */
   readonly #ids: readonly (MessageId | undefined)[] | undefined;
   #messages: readonly NewMessage[];
@@ -74,6 +75,9 @@ export class EnqueuePart extends Part<EnqueueAnswer[]> {
     super(name);
     this.#messages = messages;
     this.items = messages.length;
+    let weight = 0;
+    for (const { data } of messages) weight += data.length;
+    this.weight = weight;
     const isSpecial = messages.some((message) => message.id !== undefined || (message.delayMs ?? 0) > 0);
     this.kind = isSpecial ? KIND.enqueueSpecial : KIND.enqueue;
     this.#ids = isSpecial ? messages.map((message) => message.id) : undefined;

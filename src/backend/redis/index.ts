@@ -1,5 +1,5 @@
 /**
- * The Redis backend, for Redis 6.2 or newer and Valkey: queues shared by many hosts. Every change is one script on the server, and is
+ * The Redis backend, for Redis 7.0 or newer and Valkey: queues shared by many hosts. Every change is one script on the server, and is
  * recognised when it is sent again after a lost reply.
  */
 

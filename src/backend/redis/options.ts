@@ -71,7 +71,10 @@ export interface RedisOptions {
   readonly url?: string;
   /** Prefix of all keys and the hash tag they share, 1 to 64 characters of `A-Z a-z 0-9 _ . : -`. Default `queuefs`. */
   readonly namespace?: string;
-  /** An ioredis client (Redis, also with Sentinels, or Cluster) whose settings are used instead of `url`. It is duplicated and stays the caller's. */
+  /**
+   * An ioredis client (Redis, also with Sentinels, or Cluster) whose settings are used instead of `url`. It is duplicated and stays the
+   * caller's; its keyPrefix is not used.
+   */
   readonly client?: RedisClient;
   /** Bytes that one message, and all messages of one call, may have. 1 to 511 MiB, default 64 MiB. Over it: `message-too-large`. */
   readonly maxMessageBytes?: number;

@@ -43,6 +43,8 @@ export abstract class Part<Answer = unknown> {
   readonly isAlone: boolean = false;
   /** How many items it has, for the size of a batch. */
   abstract readonly items: number;
+  /** About how many bytes it will write. */
+  readonly weight: number = 0;
   readonly name: QueueName;
   readonly promise: Promise<Answer>;
   /** Other queues that it touches, by name; whoever sends it fills in their lives before each attempt. */

@@ -203,6 +203,7 @@ function encodeForward(queue: QueueName, messages: readonly NewMessage[]): Forwa
 export class ForwardPart extends Part<AckAnswer[]> {
   readonly kind = KIND.forward;
   override readonly isAlone = true;
+  override readonly weight: number;
   readonly items: number;
   readonly #items: readonly { readonly place: Place; readonly forward: readonly ForwardBody[] }[];
   override readonly targets = new Map<QueueName, QueueLife | undefined>();
@@ -215,6 +216,7 @@ export class ForwardPart extends Part<AckAnswer[]> {
     }));
     for (const item of this.#items) for (const one of item.forward) this.targets.set(one.queue, undefined);
     this.items = items.length;
+    this.weight = this.#items.reduce((sum, { forward }) => sum + forward.reduce((of, { bytes }) => of + bytes.length, 0), 0);
   }
 
   override isNewerThan(life: QueueLife): boolean {

@@ -74,6 +74,14 @@ export class ScriptCall implements Call {
   }
 
   send(client: OwnClient, whole: boolean): Promise<unknown> {
+    try {
+      return this.#send(client, whole);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #send(client: OwnClient, whole: boolean): Promise<unknown> {
     if (client.isCluster) {
       const script = whole ? this.#program.text : this.#program.sha;
       return client.callBuffer(whole ? "eval" : "evalsha", script, String(this.#keys.count), ...decodeKeys(this.#keys), ...this.#values);

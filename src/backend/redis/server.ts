@@ -17,10 +17,8 @@ export interface ServerFacts {
   readonly save: string | undefined;
 }
 
-/** Oldest version whose commands the scripts can use (LPOP with a count, GETDEL's generation of commands). */
-const OLDEST = [6, 2] as const;
-/** Oldest version that the tests run on. */
-const OLDEST_TESTED = [7, 0] as const;
+/** Oldest version that is taken: the first that tells errors of scripts as they were raised. The tests run on it. */
+const OLDEST = [7, 0] as const;
 
 type Ask = (name: string, ...values: Argument[]) => Promise<unknown>;
 
@@ -108,13 +106,6 @@ export function judgeServer(facts: ServerFacts | undefined): Finding[] {
 }
 
 function judgeVersion({ product, version, role }: ServerFacts): Finding {
-  if (isOlder(version, OLDEST_TESTED)) {
-    return {
-      severity: "warning",
-      check: "versions",
-      message: `${product} ${version} has the commands that are needed, but QueueFS is tested from ${OLDEST_TESTED.join(".")} on; upgrade it`,
-    };
-  }
   if (role === "slave") return { severity: "error", check: "versions", message: "the server has become a replica; connect to the master" };
   return { severity: "ok", check: "versions", message: `${product} ${version}` };
 }

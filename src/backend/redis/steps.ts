@@ -90,8 +90,8 @@ class Batch {
     return kind === KIND.ack ? PROGRAMS.ack : PROGRAMS.step;
   }
 
-  get isFull(): boolean {
-    return this.items >= BATCH_ITEMS || this.bytes >= BATCH_BYTES;
+  isFullFor(part: Part): boolean {
+    return this.items >= BATCH_ITEMS || this.bytes + part.weight > BATCH_BYTES;
   }
 
   /** The number of a queue among those of this call, from 1. */
@@ -243,7 +243,7 @@ export class Steps {
 
   #gather(part: Part, life: QueueLife): void {
     let batch = this.#gathering;
-    if (batch?.isFull) {
+    if (batch?.isFullFor(part)) {
       this.#waiting.push(this.#travel(batch));
       batch = undefined;
     }
