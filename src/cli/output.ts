@@ -73,6 +73,17 @@ export class Output {
     await this.#add(this.isTerminal ? encoder.encode(visibleLines(this.#pieces.decode(bytes, { stream: true }))) : bytes);
   }
 
+  /**
+   * Writes bytes as they are, terminal or not: those of programs that the person at the terminal has started. Resolves when they have been
+   * handed over, and may be called again meanwhile.
+   *
+   * @throws OutputClosedError, OutputFailedError
+   */
+  async raw(bytes: Uint8Array): Promise<void> {
+    await this.flush();
+    await this.#write(bytes);
+  }
+
   async #add(bytes: Uint8Array): Promise<void> {
     if (this.#failure) throw this.#failure;
     this.#parts.push(bytes);
@@ -91,9 +102,12 @@ export class Output {
     const parts = this.#parts;
     this.#parts = [];
     this.#bytes = 0;
-    if (parts.length === 0) return;
+    if (parts.length > 0) await this.#write(Buffer.concat(parts));
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.#stream.write(Buffer.concat(parts), (error) => {
+      this.#stream.write(bytes, (error) => {
         if (error) reject(outputError(error));
         else resolve();
       });

@@ -6,7 +6,14 @@ import { ERROR_TABLE, isQueueFSError } from "../core/errors.ts";
 import type { CommandRow, Example } from "./command.ts";
 import { loadCommands } from "./commands/index.ts";
 import { Output, OutputClosedError, OutputFailedError } from "./output.ts";
-import { type GlobalOptions, InterruptedError, type ProcessParts, Session } from "./session.ts";
+import {
+  type GlobalOptions,
+  INTERRUPTING_SIGNALS,
+  InterruptedError,
+  type InterruptingSignal,
+  type ProcessParts,
+  Session,
+} from "./session.ts";
 import { STORE_VARIABLE } from "./store-option.ts";
 import { visibleJson, visibleLines } from "./visible.ts";
 
@@ -123,14 +130,14 @@ export async function run(parts: ProcessParts): Promise<number> {
   const output = new Output(parts.stdout);
   parts.stderr.on("error", () => {});
   const controller = new AbortController();
-  const onSignal = (name: "SIGINT" | "SIGTERM"): void => {
+  const onSignal = (name: InterruptingSignal): void => {
     const reason = new InterruptedError(name);
-    // A second signal means: now.
-    if (controller.signal.aborted) parts.exit(reason.exitCode);
+    // A second signal means: now. But a terminal that is closed may say so twice.
+    if (controller.signal.aborted && name !== "SIGHUP") parts.exit(reason.exitCode);
     controller.abort(reason);
   };
-  parts.on("SIGINT", onSignal);
-  parts.on("SIGTERM", onSignal);
+  const signals = Object.keys(INTERRUPTING_SIGNALS) as InterruptingSignal[];
+  for (const signal of signals) parts.on(signal, onSignal);
   const state: Run = { parts, output, signal: controller.signal, exitCode: 0 };
   // Timers and sockets of a store let a process end; a command must not end in the middle because nothing else holds it.
   const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
@@ -157,8 +164,7 @@ export async function run(parts: ProcessParts): Promise<number> {
     if (error instanceof InterruptedError) parts.exit(state.exitCode);
   } finally {
     clearInterval(keepAlive);
-    parts.off("SIGINT", onSignal);
-    parts.off("SIGTERM", onSignal);
+    for (const signal of signals) parts.off(signal, onSignal);
   }
   return state.exitCode;
 }

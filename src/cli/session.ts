@@ -17,15 +17,21 @@ export interface GlobalOptions {
   readonly json?: boolean;
 }
 
-/** Somebody has asked the command to end, by Ctrl-C or a signal. */
+/** The signals that ask a command to end, with their numbers. */
+export const INTERRUPTING_SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+
+/** One of {@link INTERRUPTING_SIGNALS}. */
+export type InterruptingSignal = keyof typeof INTERRUPTING_SIGNALS;
+
+/** Somebody has asked the command to end, by Ctrl-C, another signal, or by closing its terminal. */
 export class InterruptedError extends Error {
   override readonly name = "InterruptedError";
   /** 128 and the signal's number, as shells have it. */
   readonly exitCode: number;
 
-  constructor(signal: "SIGINT" | "SIGTERM") {
+  constructor(signal: InterruptingSignal) {
     super(`ended by ${signal}`);
-    this.exitCode = signal === "SIGINT" ? 130 : 143;
+    this.exitCode = 128 + INTERRUPTING_SIGNALS[signal];
   }
 }
 

@@ -45,10 +45,10 @@ export function keepLeasesWhileBusy(backend: Backend, clock: Clock): () => Promi
     holding.thread = LeaseThread.start(backend.reopening, warn);
     holding.keeper.useThread(holding.thread);
   }
-  let released = false;
+  let isReleased = false;
   return async () => {
-    if (released) return;
-    released = true;
+    if (isReleased) return;
+    isReleased = true;
     holding.users -= 1;
     if (holding.users > 0) return;
     const { thread } = holding;
@@ -56,4 +56,9 @@ export function keepLeasesWhileBusy(backend: Backend, clock: Clock): () => Promi
     holding.keeper.useThread(undefined);
     await thread?.close();
   };
+}
+
+/** Resolves when the second thread can renew at need; at once where there is none. */
+export async function whenThreadIsReady(backend: Backend): Promise<void> {
+  await holdings.get(backend)?.thread?.ready;
 }

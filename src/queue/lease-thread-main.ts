@@ -10,6 +10,8 @@ import type { ThreadData, ThreadLease, ThreadMessage } from "./lease-thread.ts";
 const LOOK_MS = 20;
 /** Part of a lease after which the main thread is late with renewing: it renews after a third. */
 const LATE_PART = 0.45;
+/** After so long without a turn of the main thread the store is opened, since that takes its time, in milliseconds. */
+const BUSY_MS = 100;
 /** After so long without need the store is closed again, in milliseconds. */
 const IDLE_MS = 60_000;
 
@@ -29,9 +31,21 @@ function nowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
+/** For how long the main thread has not turned, in milliseconds. */
+function busyForMs(): number {
+  return nowMs() - (lastBeat[0] as number);
+}
+
+// Loaded at once: for many modules that takes longer than a short lease lasts.
+const library = import(reopening.module) as Promise<Record<string, (options: unknown) => Promise<Backend>>>;
+library.then(
+  () => parentPort?.postMessage("ready"),
+  // Where it cannot be loaded, the store cannot be opened either: the main thread renews alone.
+  () => process.exit(),
+);
+
 async function openBackend(): Promise<Backend> {
-  const module = (await import(reopening.module)) as Record<string, (options: unknown) => Promise<Backend>>;
-  const open = module[reopening.exportName];
+  const open = (await library)[reopening.exportName];
   if (open === undefined) throw new Error(`${reopening.module} has no ${reopening.exportName}`);
   return open(reopening.options);
 }
@@ -46,10 +60,10 @@ async function closeBackend(): Promise<void> {
   }
 }
 
-/** Leases that are late, of a main thread that has not turned since it should have renewed them. */
+/** Leases that are late, of a main thread that has not turned for so long although it should have renewed them. */
 function lateLeases(): Map<QueueName, Held[]> {
   const now = nowMs();
-  const busyMs = now - (lastBeat[0] ?? now);
+  const busyMs = busyForMs();
   const byQueue = new Map<QueueName, Held[]>();
   for (const lease of held.values()) {
     const lateMs = lease.leaseMs * LATE_PART;
@@ -77,13 +91,13 @@ async function renew(open: Backend, queue: QueueName, leases: readonly Held[]): 
 }
 
 async function renewLate(): Promise<void> {
-  const late = lateLeases();
-  if (late.size === 0 || renewing) return;
+  if (renewing || busyForMs() < BUSY_MS) return;
   renewing = true;
   clearTimeout(idle);
   try {
     backend ??= openBackend();
     const open = await backend;
+    const late = lateLeases();
     // The main thread meets the same trouble when it turns again, and tells; until then the next look tries anew.
     await Promise.allSettled([...late].map(([queue, leases]) => renew(open, queue, leases)));
   } catch {

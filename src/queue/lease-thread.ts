@@ -41,15 +41,21 @@ export class LeaseThread {
   #held = 0;
   #dropped: Receipt[] = [];
   #ended = false;
+  /** Resolves when the thread can renew at need, or has ended. */
+  readonly ready: Promise<void>;
 
   private constructor(program: URL, reopening: Reopening, onError: (error: unknown) => void) {
     const data: ThreadData = { reopening, beat: this.#beat.buffer as SharedArrayBuffer };
     this.#worker = new Worker(program, { workerData: data, name: "queuefs-leases" });
     this.#worker.unref();
     this.#worker.on("error", onError);
-    this.#worker.on("exit", () => {
-      this.#ended = true;
-      this.#stopBeating();
+    this.ready = new Promise((resolve) => {
+      this.#worker.once("message", () => resolve());
+      this.#worker.once("exit", () => {
+        this.#ended = true;
+        this.#stopBeating();
+        resolve();
+      });
     });
   }
 

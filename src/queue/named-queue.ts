@@ -71,8 +71,10 @@ export class NamedQueue<Value = unknown> {
   readonly name: QueueName;
   /** The store. */
   readonly backend: Backend;
+  /** Lease of deliveries, in milliseconds. */
+  readonly leaseMs: number;
   readonly #codec: Codec<Value>;
-  readonly #options: NamedQueueOptions<Value> & { readonly leaseMs: number };
+  readonly #options: NamedQueueOptions<Value>;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #leases: LeaseHolding;
@@ -86,7 +88,8 @@ export class NamedQueue<Value = unknown> {
     this.name = parseQueueName(name);
     this.backend = backend;
     const { leaseMs } = readOptions("NamedQueue", NAMED_QUEUE_OPTIONS, options);
-    this.#options = { ...options, leaseMs };
+    this.leaseMs = leaseMs;
+    this.#options = options;
     this.#codec = options.codec ?? (jsonCodec() as Codec<Value>);
     this.#clock = options.clock ?? systemClock;
     this.#telemetry = new Telemetry(this.#clock);
@@ -183,7 +186,7 @@ export class NamedQueue<Value = unknown> {
     await this.ensure();
     for (;;) {
       const askedMs = this.#clock.monotonicMs();
-      const messages = await this.backend.dequeue(this.name, { limit, leaseMs: this.#options.leaseMs, owner: "process" });
+      const messages = await this.backend.dequeue(this.name, { limit, leaseMs: this.leaseMs, owner: "process" });
       const controllers = messages.map(() => new AbortController());
       if (keepLeases) this.#keep(messages, controllers, askedMs, longestBusyMs);
       const deliveries = await this.#open(messages, controllers);

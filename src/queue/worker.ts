@@ -11,7 +11,7 @@ import { tell } from "./callback.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Handler } from "./handler.ts";
 import { Intake } from "./intake.ts";
-import { keepLeasesWhileBusy } from "./lease-holding.ts";
+import { keepLeasesWhileBusy, whenThreadIsReady } from "./lease-holding.ts";
 import type { NamedQueue } from "./named-queue.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import { DEFAULT_BACKOFF, runHandler } from "./run-handler.ts";
@@ -25,6 +25,8 @@ const MAX_UNSETTLED = 1_000;
 const LONGEST_AHEAD_MS = 1_000;
 /** How long, beyond the grace, stopping waits for the store to hear what is acked and what is released, in milliseconds. */
 const LAST_WORDS_MS = 500;
+/** A lease that may be over before the second thread has begun, on a busy machine, in milliseconds. */
+const SHORT_LEASE_MS = 10_000;
 /** Waits between failed looks. */
 const LOOK_BACKOFF: Backoff = { firstMs: 100, maximumMs: 5_000 };
 
@@ -139,6 +141,8 @@ export class Worker<Value> implements AsyncDisposable {
     const { backend, name } = this.queue;
     await this.queue.ensure();
     const { settings } = await backend.statistics(name);
+    // A first message that keeps the event loop busy must not outlast its lease before there is a thread to renew it.
+    if (this.queue.leaseMs < SHORT_LEASE_MS) await whenThreadIsReady(backend);
     const prefetch = settings.maxDeliveries === 1 ? 0 : this.#prefetch;
     return {
       intake: new Intake(this.#options.concurrency, prefetch, this.#clock, () => this.#wakeTaking?.()),

@@ -76,7 +76,11 @@ describe.each(STORES)("named queue over $name", (kind) => {
       throw undefined;
     };
     expect(await queue.dequeue(thrown)).toBe("retry");
-    expect(await queue.getStatus()).toMatchObject({ pending: 2, processing: 0, telemetry: { processed: 1, requeueCount: 2, errorCount: 2 } });
+    expect(await queue.getStatus()).toMatchObject({
+      pending: 2,
+      processing: 0,
+      telemetry: { processed: 1, requeueCount: 2, errorCount: 2 },
+    });
     expect((await store.backend.deadLetters(queue.name)).items.map(({ reason }) => reason)).toEqual(["never"]);
   });
 
@@ -105,7 +109,10 @@ describe.each(STORES)("named queue over $name", (kind) => {
     expect(await queue.dequeue()).toBeUndefined();
     expect(await queue.isAllComplete()).toBe(true);
     const { items } = await store.backend.deadLetters(queue.name);
-    expect(items.map(({ data, reason }) => [[...data], reason.startsWith("cannot be decoded as text")])).toEqual([[[0xff], true], [[0xfe], true]]);
+    expect(items.map(({ data, reason }) => [[...data], reason.startsWith("cannot be decoded as text")])).toEqual([
+      [[0xff], true],
+      [[0xfe], true],
+    ]);
   });
 
   test("telemetry cannot influence completion, and resetting it changes nothing in the store (C03)", async () => {
@@ -120,7 +127,11 @@ describe.each(STORES)("named queue over $name", (kind) => {
     await queue.enqueue("x");
     queue.resetStatus();
     expect(await queue.isAllComplete()).toBe(false);
-    expect(await queue.getStatus()).toEqual({ pending: 1, processing: 0, telemetry: { processed: 0, requeueCount: 0, errorCount: 0, recentErrors: [] } });
+    expect(await queue.getStatus()).toEqual({
+      pending: 1,
+      processing: 0,
+      telemetry: { processed: 0, requeueCount: 0, errorCount: 0, recentErrors: [] },
+    });
   });
 
   test("consume gives deliveries as they come, takes no more than its prefetch, and releases what it did not reach", async () => {

@@ -163,6 +163,6 @@ export class Ledger {
     // Another process may have found the follow-up, and worked it off.
     const followed = found.has(followUp) || this.#entry(followUp).place !== "absent";
     if ((actual === "removed") !== followed)
-      faults.push(`${name} is ${actual}, and its follow-up ${followed ? "exists" : "does not"}: one step was torn in two`);
+      faults.push(`${name} is ${actual}, and its follow-up ${followed ? "exists" : "does not exist"}: one step was torn in two`);
   }
 }

@@ -15,6 +15,10 @@ import { locationOf, type Told } from "./worker-programs/order.ts";
 const children = childProcesses<WorkerPrograms>("test/faults/worker-programs/main.ts");
 const ROUNDS = 30;
 
+function show(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 afterEach(() => children.end());
 
 function median(values: readonly number[]): number {
@@ -57,9 +61,7 @@ describe.each([sqliteStores(), redisStores()])("on $name", (kind) => {
     }
     await own.stop();
     await backend.close();
-    console.info(
-      `${kind.name}: wait returned after the last ack: other process ${describeTimes(between)}; same process ${describeTimes(within)}`,
-    );
+    show(`${kind.name}: wait returned after the last ack: other process ${describeTimes(between)}; same process ${describeTimes(within)}`);
     expect(median(between)).toBeLessThan(500);
     expect(median(within)).toBeLessThan(250);
   });
@@ -67,7 +69,7 @@ describe.each([sqliteStores(), redisStores()])("on $name", (kind) => {
   it("a worker with nothing to do takes next to nothing of a core", async () => {
     const idle = await children.start();
     const part = await idle.call("costOfIdling", { location: locationOf(kind.fresh()), queue: "jobs" }, 3_000);
-    console.info(`${kind.name}: an idle worker takes ${(part * 100).toFixed(3)} % of a core`);
+    show(`${kind.name}: an idle worker takes ${(part * 100).toFixed(3)} % of a core`);
     expect(part).toBeLessThan(0.02);
   });
 
@@ -87,7 +89,7 @@ describe.each([sqliteStores(), redisStores()])("on $name", (kind) => {
     expect(instants.every((instant) => instant % everyMs === 0 && instant >= beganMs && instant <= endedMs)).toBe(true);
     // None is left out but by processes that were all too busy to be there in time.
     expect(instants.length).toBeGreaterThanOrEqual(8);
-    console.info(`${kind.name}: ${instants.length} instants of a schedule, of ${Math.floor((endedMs - beganMs) / everyMs)} that passed`);
+    show(`${kind.name}: ${instants.length} instants of a schedule, of ${Math.floor((endedMs - beganMs) / everyMs)} that passed`);
     await backend.close();
   });
 });

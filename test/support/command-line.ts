@@ -28,6 +28,8 @@ export interface Running {
   errors(): string;
   /** Resolves when the output so far matches; rejects, with what there was, when the process ends before. */
   seen(pattern: RegExp): Promise<void>;
+  /** The same for standard error. */
+  told(pattern: RegExp): Promise<void>;
   readonly ended: Promise<Ended>;
 }
 
@@ -84,23 +86,25 @@ function attend(child: ChildProcessWithoutNullStreams): Running {
       changed();
     });
   });
+  const until = (parts: readonly Buffer[], pattern: RegExp): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = pattern.test(text(parts));
+        if (!found && !isOver) return;
+        listeners.delete(look);
+        if (found) resolve();
+        else reject(new Error(`the process ended before ${pattern} was seen; output: ${text(output)}; errors: ${text(errors)}`));
+      };
+      listeners.add(look);
+      look();
+    });
   return {
     process: child,
     output: () => text(output),
     errors: () => text(errors),
     ended,
-    seen: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          const found = pattern.test(text(output));
-          if (!found && !isOver) return;
-          listeners.delete(look);
-          if (found) resolve();
-          else reject(new Error(`the process ended before ${pattern} was seen; output: ${text(output)}; errors: ${text(errors)}`));
-        };
-        listeners.add(look);
-        look();
-      }),
+    seen: (pattern) => until(output, pattern),
+    told: (pattern) => until(errors, pattern),
   };
 }
 

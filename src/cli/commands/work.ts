@@ -1,21 +1,19 @@
 /** `queuefs work` */
 
-import { describeMessage } from "../../core/codec.ts";
 import { QueueFSError } from "../../core/errors.ts";
-import { DEFAULT_LEASE_MS } from "../../core/limits.ts";
-import type { HandlerContext, Verdict } from "../../queue/index.ts";
-import { durationOption, integerOption, readQueue, usageError } from "../arguments.ts";
+import { DEFAULT_LEASE_MS, MAX_DELAY_MS, MAX_DEQUEUE_LIMIT, MAX_LEASE_MS, MIN_LEASE_MS } from "../../core/limits.ts";
+import { checkInteger } from "../../core/options.ts";
+import { durationOption, integerOption, readQueue } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
-import type { Session } from "../session.ts";
-import { Batcher } from "../work/batcher.ts";
-import { ProgressLine } from "../work/progress-line.ts";
-import { type CommandEnd, runCommand, type WorkItem } from "../work/run-command.ts";
+import { formatDuration } from "../duration.ts";
+import type { WorkOptions } from "../work/work-on.ts";
 
 interface WorkCommandOptions {
   readonly jobs: number;
   readonly batch?: number;
   readonly lease?: number;
   readonly timeout?: number;
+  readonly killAfter?: number;
   readonly grace?: number;
   readonly backoff?: number;
   readonly giveUpCode: number;
@@ -24,104 +22,40 @@ interface WorkCommandOptions {
 
 /** Exit code of a program that gives its message up, unless chosen otherwise: EX_DATAERR of sysexits.h, "the input was wrong". */
 const GIVE_UP_CODE = 65;
+/** Programs that may run at once. */
+const MAX_JOBS = 1_000;
+/** The longest time of a program or of its end, in milliseconds: 24 days, what timers can count. */
+const MAX_TIME_MS = 24 * 24 * 3600 * 1000;
 
-function environmentOf(queue: string, items: readonly WorkItem[], batch: boolean): Record<string, string> {
-  const [first] = items;
-  if (batch || first === undefined) return { QUEUEFS_QUEUE: queue, QUEUEFS_COUNT: String(items.length) };
+function checkTime(option: string, milliseconds: number, minimumMs: number, maximumMs: number): number {
+  if (milliseconds >= minimumMs && milliseconds <= maximumMs) return milliseconds;
+  const bounds = `from ${formatDuration(minimumMs)} to ${formatDuration(maximumMs)}`;
+  throw new QueueFSError("invalid-argument", `${option} must be ${bounds}, got ${formatDuration(milliseconds)}`);
+}
+
+function check(options: WorkCommandOptions): WorkOptions {
+  const {
+    jobs,
+    batch,
+    lease = DEFAULT_LEASE_MS,
+    timeout,
+    killAfter = 5_000,
+    grace = 10_000,
+    backoff = 1_000,
+    giveUpCode,
+    untilComplete,
+  } = options;
   return {
-    QUEUEFS_QUEUE: queue,
-    QUEUEFS_ID: first.id,
-    QUEUEFS_DELIVERY_COUNT: String(first.deliveryCount),
-    QUEUEFS_TIMESTAMP: new Date(first.enqueuedAtMs).toISOString(),
+    jobs: checkInteger("--jobs", jobs, 1, MAX_JOBS),
+    ...(batch === undefined ? {} : { batch: checkInteger("--batch", batch, 1, MAX_DEQUEUE_LIMIT) }),
+    leaseMs: checkTime("--lease", lease, MIN_LEASE_MS, MAX_LEASE_MS),
+    ...(timeout === undefined ? {} : { timeoutMs: checkTime("--timeout", timeout, 1, MAX_TIME_MS) }),
+    killAfterMs: checkTime("--kill-after", killAfter, 0, MAX_TIME_MS),
+    graceMs: checkTime("--grace", grace, 0, MAX_TIME_MS),
+    backoffMs: checkTime("--backoff", backoff, 0, MAX_DELAY_MS),
+    giveUpCode: checkInteger("--give-up-code", giveUpCode, 1, 255),
+    untilComplete: untilComplete === true,
   };
-}
-
-function inputOf(items: readonly WorkItem[], batch: boolean): Uint8Array {
-  if (!batch) return (items[0] as WorkItem).data;
-  return Buffer.from(items.map((item) => `${JSON.stringify(describeMessage(item as never))}\n`).join(""));
-}
-
-function verdictOf(
-  end: CommandEnd,
-  command: string,
-  giveUpCode: number,
-  verdicts: typeof import("../../queue/index.ts"),
-): Verdict | undefined {
-  if (end.code === 0) return undefined;
-  const how = end.code === undefined ? `was ended by ${end.signal}` : `exited with code ${end.code}`;
-  const reason = `${command} ${how}${end.errorTail === "" ? "" : `: ${end.errorTail}`}`;
-  return end.code === giveUpCode ? verdicts.giveUp(reason) : verdicts.retryAfter(undefined, reason);
-}
-
-async function workOn(session: Session, queueName: string, command: readonly string[], options: WorkCommandOptions): Promise<number> {
-  const [program, ...programArguments] = command;
-  if (program === undefined) throw usageError("name the program to run, after --");
-  const verdicts = await import("../../queue/index.ts");
-  const backend = await session.openStore();
-  const queue = new verdicts.NamedQueue(backend, readQueue(queueName), {
-    codec: verdicts.bytesCodec,
-    leaseMs: options.lease ?? DEFAULT_LEASE_MS,
-  });
-  await backend.status(queue.name);
-  const line = new ProgressLine(session);
-  const isBatch = options.batch !== undefined;
-  const environment = { ...session.environment, QUEUEFS_STORE: await session.storeLocation() };
-  let broken: unknown;
-  const failed = new AbortController();
-  const settings = {
-    command: program,
-    commandArguments: programArguments,
-    environment,
-    onOutput: (stream: "stdout" | "stderr", chunk: Uint8Array) => {
-      if (stream === "stdout") void session.output.bytes(chunk).then(() => session.output.flush());
-      else line.write(session.errors, chunk);
-    },
-  };
-  const batcher = new Batcher<WorkItem, CommandEnd>(options.batch ?? 1, options.jobs, async (items, signal) => {
-    line.countRunning(1);
-    try {
-      return await runCommand(settings, inputOf(items, isBatch), environmentOf(queue.name, items, isBatch), signal);
-    } finally {
-      line.countRunning(-1);
-    }
-  });
-  const handler = async (data: Uint8Array, context: HandlerContext): Promise<Verdict | undefined> => {
-    const { id, deliveryCount, enqueuedAtMs, signal } = context;
-    try {
-      return verdictOf(await batcher.add({ id, data, deliveryCount, enqueuedAtMs }, signal), program, options.giveUpCode, verdicts);
-    } catch (error) {
-      // A program that cannot be started fails every message alike: end, rather than wear their deliveries out.
-      broken ??= error;
-      failed.abort(error);
-      return verdicts.retryAfter(0);
-    }
-  };
-  const worker = new verdicts.Worker(queue, handler, {
-    concurrency: options.jobs * (options.batch ?? 1),
-    prefetch: 0,
-    handlerTimeoutMs: options.timeout ?? 0,
-    onSettled: (outcome) => line.count(outcome),
-    ...(options.grace === undefined ? {} : { graceMs: options.grace }),
-    ...(options.backoff === undefined ? {} : { backoff: { firstMs: options.backoff, maximumMs: Math.max(options.backoff, 300_000) } }),
-    onError: (error, about) => {
-      if (about === undefined) session.note(`cannot look for work: ${error instanceof Error ? error.message : String(error)}`);
-    },
-  }).start();
-  const ending = AbortSignal.any([session.signal, failed.signal]);
-  try {
-    if (options.untilComplete === true) await verdicts.waitComplete(backend, { queues: [queue.name] }, { signal: ending });
-    else
-      await new Promise<void>((resolve) =>
-        ending.aborted ? resolve() : ending.addEventListener("abort", () => resolve(), { once: true }),
-      );
-  } catch (error) {
-    if (!ending.aborted) throw error;
-  } finally {
-    await worker.stop();
-    await line.end();
-  }
-  if (broken !== undefined) throw broken instanceof QueueFSError ? broken : new QueueFSError("internal", String(broken), { cause: broken });
-  return 0;
 }
 
 /** Runs a program for each message. */
@@ -129,7 +63,7 @@ export const work: CommandRow = {
   name: "work",
   summary: "run a program for each message of a queue, as they come",
   description:
-    "The payload is the program's standard input; QUEUEFS_ID, QUEUEFS_DELIVERY_COUNT, QUEUEFS_QUEUE, QUEUEFS_TIMESTAMP and QUEUEFS_STORE are in its environment. Exit code 0 acks the message, the give-up code moves it to the dead letters, any other or a signal tries it again later. Leases are renewed while programs run. Ctrl-C or SIGTERM takes no more, waits for running programs, and gives back the rest.",
+    "The payload is the program's standard input; QUEUEFS_ID, QUEUEFS_DELIVERY_COUNT, QUEUEFS_TIMESTAMP, QUEUEFS_QUEUE, QUEUEFS_COUNT and QUEUEFS_STORE are in its environment. Exit code 0 acks the message, the give-up code moves it to the dead letters, any other code or a signal tries it again later. Leases are renewed while programs run, and what they write is passed on as it is. Ctrl-C, SIGTERM or SIGHUP: takes no more, lets running programs finish, releases the rest; Ctrl-C or SIGTERM once more ends all at once.",
   examples: [
     {
       title: "One process per message, until all is done",
@@ -144,7 +78,7 @@ export const work: CommandRow = {
       lines: [
         "queuefs mkdir jobs",
         "queuefs enqueue jobs bad",
-        "queuefs work jobs --until-complete -- sh -c 'exit 65'",
+        "queuefs work jobs --until-complete -- sh -c 'echo wrong >&2; exit 65'",
         "queuefs dead jobs",
       ],
     },
@@ -153,16 +87,23 @@ export const work: CommandRow = {
     command
       .argument("<queue>", "the queue")
       .argument("<program...>", "the program and its arguments, after --")
-      .option("-j, --jobs <number>", "programs that run at once", integerOption, 1)
-      .option("--batch <number>", "messages per program, given as JSON lines {id, data, …}; one exit code for all", integerOption)
+      .option("-j, --jobs <n>", `programs that run at once, up to ${MAX_JOBS}`, integerOption, 1)
+      .option("--batch <n>", "up to so many messages per program, as JSON lines {id, data, …}; its exit code is for all", integerOption)
       .option("--lease <duration>", "lease of deliveries, renewed while programs run (default: 30s)", durationOption)
-      .option("--timeout <duration>", "a program's time; then it is ended and its message tried again (default: none)", durationOption)
-      .option("--grace <duration>", "how long running programs may take when the command is to end (default: 10s)", durationOption)
-      .option("--backoff <duration>", "wait before the second attempt, doubled each time (default: 1s)", durationOption)
+      .option("--timeout <duration>", "a program's time; then it is ended, and its message tried again (default: none)", durationOption)
+      .option("--kill-after <duration>", "how long a program may take to end when told to (default: 5s)", durationOption)
+      .option("--grace <duration>", "how long running programs may take when this command is to end (default: 10s)", durationOption)
+      .option("--backoff <duration>", "wait before the second attempt, doubled each time up to 5m (default: 1s)", durationOption)
       .option("--give-up-code <code>", "exit code that moves a message to the dead letters", integerOption, GIVE_UP_CODE)
       .option("--until-complete", "end once the queue is complete")
-      .action((queue: string, program: string[], options: WorkCommandOptions) =>
-        run((session) => workOn(session, queue, program, options)),
+      .action((queue: string, [program, ...programArguments]: [string, ...string[]], options: WorkCommandOptions) =>
+        run(async (session) => {
+          const name = readQueue(queue);
+          const checked = check(options);
+          const { workOn } = await import("../work/work-on.ts");
+          await workOn(session, name, [program, ...programArguments], checked);
+          return 0;
+        }),
       );
   },
 };

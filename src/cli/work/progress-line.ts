@@ -1,23 +1,29 @@
-/** One line on a terminal that says how the work goes, out of the way of what programs write. */
+/** One line on a terminal that says how the work goes, out of the way of what programs write; and the account at the end. */
 
-import type { RunOutcome } from "../../queue/index.ts";
 import type { Session } from "../session.ts";
+import type { Outcome } from "./group-worker.ts";
 
 /** How often the line is drawn at most, in milliseconds. */
 const DRAW_MS = 100;
+const LINE_END = 10;
+const ERASE = "\r\u001b[K";
 
-/** Counts ends, and draws them where people look. */
+/** Counts what becomes of messages, and passes on what programs write. */
 export class ProgressLine {
   readonly #session: Session;
   readonly #isDrawn: boolean;
-  readonly #counts: Record<RunOutcome, number> = { done: 0, retry: 0, dead: 0, lost: 0 };
+  readonly #counts: Record<Outcome, number> = { acked: 0, nacked: 0, dead: 0, released: 0, lost: 0 };
   #running = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #shown = false;
+  #isShown = false;
+  /** Whether the terminal's cursor is where a line begins: what a program has begun to write there is not to be erased. */
+  #isAtLineStart = true;
+  #isOver = false;
 
   constructor(session: Session) {
     this.#session = session;
-    this.#isDrawn = session.errors.isTTY === true && !session.json;
+    this.#isDrawn = session.errors.isTTY === true && !session.json && session.environment.TERM !== "dumb";
+    this.#draw();
   }
 
   /** Counts a program that begins (1) or ends (-1). */
@@ -26,48 +32,70 @@ export class ProgressLine {
     this.#draw();
   }
 
-  /** Counts how a message ended. */
-  count(outcome: RunOutcome): void {
-    this.#counts[outcome] += 1;
+  /** Programs that run now. */
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Counts what became of messages. */
+  count(outcomes: readonly Outcome[]): void {
+    for (const outcome of outcomes) this.#counts[outcome] += 1;
     this.#draw();
   }
 
-  /** Writes what a program wrote, above the line. */
-  write(stream: NodeJS.WritableStream, chunk: Uint8Array): void {
+  /**
+   * Passes on what a program wrote, as it is: people run programs of theirs here, whose colours are theirs. Resolves when it is handed over.
+   *
+   * @throws OutputClosedError, OutputFailedError for standard output
+   */
+  async pass(stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> {
+    const { output, errors } = this.#session;
+    if (stream === "stdout" ? output.isTerminal : errors.isTTY === true) {
+      this.#clear();
+      this.#isAtLineStart = bytes.at(-1) === LINE_END;
+    }
+    if (stream === "stdout") await output.raw(bytes);
+    // Nobody who reads standard error is no reason to leave work undone.
+    else await new Promise<void>((resolve) => errors.write(bytes, () => resolve()));
+    this.#draw();
+  }
+
+  /** Says something, on a line of its own. */
+  note(text: string): void {
     this.#clear();
-    stream.write(chunk);
+    if (!this.#isAtLineStart) this.#session.errors.write("\n");
+    this.#isAtLineStart = true;
+    this.#session.note(text);
     this.#draw();
   }
 
   #draw(): void {
-    if (!this.#isDrawn || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
+    if (!this.#isDrawn || this.#isOver) return;
+    this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#shown = true;
-      this.#session.errors.write(`\r\u001b[K${this.#text()}`);
+      if (this.#isOver || !this.#isAtLineStart) return;
+      this.#isShown = true;
+      const columns = this.#session.errors.columns || 80;
+      this.#session.errors.write(`${ERASE}${`${this.#text()}, ${this.#running} running`.slice(0, columns - 1)}`);
     }, DRAW_MS);
   }
 
   #clear(): void {
-    if (!this.#shown) return;
-    this.#shown = false;
-    this.#session.errors.write("\r\u001b[K");
+    if (!this.#isShown) return;
+    this.#isShown = false;
+    this.#session.errors.write(ERASE);
   }
 
   #text(): string {
-    const { done, retry, dead, lost } = this.#counts;
-    const parts = [`${done} done`, `${this.#running} running`];
-    if (retry > 0) parts.push(`${retry} to be tried again`);
-    if (dead > 0) parts.push(`${dead} given up`);
-    if (lost > 0) parts.push(`${lost} lost`);
-    return parts.join(", ");
+    const counts = Object.entries(this.#counts).filter(([outcome, count]) => outcome === "acked" || count > 0);
+    return counts.map(([outcome, count]) => `${count} ${outcome}`).join(", ");
   }
 
-  /** Takes the line away and says the result. */
-  async end(): Promise<void> {
+  /** Takes the line away and says what became of all messages. Standard output is the programs', so that this is said on standard error. */
+  end(): void {
+    this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#clear();
-    if (this.#session.json) await this.#session.output.line(JSON.stringify(this.#counts));
-    else this.#session.note(this.#text().replace(", 0 running", ""));
+    if (this.#session.json) this.#session.errors.write(`${JSON.stringify(this.#counts)}\n`);
+    else this.note(this.#text());
   }
 }

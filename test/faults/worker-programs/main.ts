@@ -141,6 +141,7 @@ async function workUntilSignalled(order: WorkOrder & { readonly exit?: boolean }
       say({ kind: "stopped", ...report, atMs: nowMs() });
     },
   });
+  say({ kind: "started" });
 }
 
 if (process.send === undefined) await workUntilSignalled(JSON.parse(process.argv[2] ?? "{}") as WorkOrder);

@@ -22,10 +22,11 @@ export interface WorkOrder extends StoreOrder {
 }
 
 /**
- * What a worker tells. `begun`: a handler begins. `settled`: a delivery ended so. `error`: the worker reported one. Times are of the monotonic
+ * What a worker tells. `started`: it runs (told by programs of their own only). `begun`: a handler begins. `settled`: a delivery ended so. `error`: the worker reported one. Times are of the monotonic
  * clock that all processes share, in milliseconds.
  */
 export type Told =
+  | { readonly kind: "started" }
   | { readonly kind: "begun"; readonly text: string; readonly id: string; readonly deliveryCount: number; readonly atMs: number }
   | { readonly kind: "settled"; readonly id: string; readonly outcome: string; readonly atMs: number }
   | { readonly kind: "error"; readonly text: string }
