@@ -246,7 +246,9 @@ describe.each(STORES)("worker over $name", (kind) => {
     });
     const queue = new NamedQueue<string>(backend, "jobs", { codec: textCodec });
     let deliveries = 0;
-    work(queue, () => void (deliveries += 1));
+    work(queue, () => {
+      deliveries += 1;
+    });
     await queue.enqueue("x");
     await allDone(queue);
     expect(deliveries).toBe(1);
