@@ -8,8 +8,8 @@ import type { ThreadData, ThreadLease, ThreadMessage } from "./lease-thread.ts";
 
 /** How often to look whether the main thread still turns, while leases are held, in milliseconds. */
 const LOOK_MS = 20;
-/** Part of a lease after which the main thread is late with renewing: it renews after a third. */
-const LATE_PART = 0.45;
+/** Part of a lease after which the main thread is late with renewing: it does so after a third. */
+const LATE_PART = 0.36;
 /** After so long without a turn of the main thread the store is opened, since that takes its time, in milliseconds. */
 const BUSY_MS = 100;
 /** After so long without need the store is closed again, in milliseconds. */

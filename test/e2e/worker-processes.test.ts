@@ -162,13 +162,13 @@ describe.each([sqliteStores({ sweepIntervalMs }), redisStores({ sweepIntervalMs 
   });
 
   it("a handler that keeps the event loop busy for three leases: the second thread renews, one delivery (C15)", async () => {
-    const leaseMs = 1_500;
+    const leaseMs = 2_000;
     const programs = [start(order({ leaseMs })), start(order({ leaseMs }))];
     await Promise.all(programs.map((program) => program.whenTold(({ kind }) => kind === "started")));
-    await enqueue("burn 4500");
+    await enqueue("burn 6000");
     await waitComplete(store, { queues: [QUEUE] }, { timeoutMs: 60_000 });
     await Promise.race(programs.map((program) => program.whenTold(({ kind }) => kind === "settled")));
-    expect(programs.flatMap(begun)).toEqual(["burn 4500 #1"]);
+    expect(programs.flatMap(begun)).toEqual(["burn 6000 #1"]);
     expect(await store.statistics(QUEUE)).toMatchObject({ delivered: 1, acked: 1, returned: 0 });
     for (const program of programs) program.signal("SIGTERM");
     expect(await Promise.all(programs.map(({ ended }) => ended))).toMatchObject(programs.map(() => ({ how: 0, errors: "" })));
@@ -178,10 +178,10 @@ describe.each([sqliteStores({ sweepIntervalMs }), redisStores({ sweepIntervalMs 
     const limits = { leaseMs: 1_000, handlerTimeoutMs: 1_000, graceMs: 0 };
     const programs = [start(order(limits)), start(order(limits))];
     await Promise.all(programs.map((program) => program.whenTold(({ kind }) => kind === "started")));
-    await enqueue("first burn 4000");
+    await enqueue("first burn 3000");
     await waitComplete(store, { queues: [QUEUE] }, { timeoutMs: 60_000 });
     await Promise.all(programs.map((program) => program.whenTold(({ kind }) => kind === "settled")));
-    expect(programs.flatMap(begun).toSorted()).toEqual(["first burn 4000 #1", "first burn 4000 #2"]);
+    expect(programs.flatMap(begun).toSorted()).toEqual(["first burn 3000 #1", "first burn 3000 #2"]);
     const outcomes = programs.flatMap(({ told }) => told.flatMap((one) => (one.kind === "settled" ? [one.outcome] : [])));
     expect(outcomes.toSorted()).toEqual(["done", "lost"]);
   });
