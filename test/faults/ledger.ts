@@ -64,7 +64,9 @@ export class Ledger {
       const entry = this.#entry(name);
       if (work.kind === "dequeue") {
         // What was delivered was stored, also when the answer to its enqueue did not come any more.
-        if (entry.place === "absent") Object.assign(entry, { place: work.queue, maybe: undefined });
+        if (entry.place === "absent") entry.place = work.queue;
+        // And a call of the delivery before, if it stayed open, did not remove it, nor store what it would have forwarded.
+        Object.assign(entry, { maybe: undefined, followUp: undefined });
         entry.deliveries += 1;
       } else {
         const place = this.#placeAfter(work);
