@@ -145,7 +145,8 @@ describe.each([
     async (owner) => {
       await survivor.enqueue(QUEUE, [{ data: bytes("slow") }]);
       const frozen = await children.start();
-      const store = await openRemote(frozen, spec);
+      // Without a sweep of its own, in which it might stand still with the write lock in hand: that is another story.
+      const store = await openRemote(frozen, { ...spec, sweepIntervalMs: 3_600_000 });
       const [taken] = await store.dequeue(QUEUE, { leaseMs: 200, owner });
       const { receipt } = taken as DeliveredMessage;
       frozen.signal("SIGSTOP");

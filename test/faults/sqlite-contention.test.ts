@@ -44,8 +44,8 @@ describe("several processes on one file", () => {
     expect(Math.max(...results.map(({ longestCallMs }) => longestCallMs))).toBeGreaterThan(400);
     // 40 to 60 ms on a machine with more work than cores, far less on an idle one. A busy handler that blocks would show as 800 ms.
     for (const { delayP99Ms, delayMaxMs } of results) {
-      expect(delayP99Ms).toBeLessThan(200);
-      expect(delayMaxMs).toBeLessThan(600);
+      expect(delayP99Ms).toBeLessThan(300);
+      expect(delayMaxMs).toBeLessThan(750);
     }
     await backend.close();
   });
@@ -74,6 +74,25 @@ describe("several processes on one file", () => {
     await holder.kill();
     expect(await patient).toMatchObject([{ outcome: "enqueued" }]);
     expect((await backend.dequeue(QUEUE, { limit: 10 })).map(({ data }) => data.byteLength)).toEqual([1, 2]);
+    await backend.close();
+  });
+
+  it("a process with nothing to do never holds the lock: stopped at any instant, it keeps nobody waiting, 40 times", async () => {
+    const spec = { ...stores.fresh(), busyTimeoutMs: 2_000, sweepIntervalMs: 3_600_000 };
+    const backend = await openStore(spec, () => {});
+    await backend.createQueue(QUEUE);
+    const idle = await children.start();
+    const store = await openRemote(idle, { ...spec, sweepIntervalMs: 10 });
+    // Something in hand and something delayed, neither of them due.
+    await backend.enqueue(QUEUE, [{ data: new Uint8Array(1) }, { data: new Uint8Array(1), delayMs: 600_000 }]);
+    expect((await store.dequeue(QUEUE, { leaseMs: 600_000 })).length).toBe(1);
+    for (let round = 0; round < 40; round += 1) {
+      idle.signal("SIGSTOP");
+      expect(await backend.enqueue(QUEUE, [{ data: new Uint8Array(1) }])).toMatchObject([{ outcome: "enqueued" }]);
+      idle.signal("SIGCONT");
+      // It answers, so it has run again, and its sweep with it.
+      expect(await store.status(QUEUE)).toEqual({ pending: round + 2, processing: 1 });
+    }
     await backend.close();
   });
 

@@ -36,12 +36,12 @@ import {
   readStatus,
   readStatuses,
 } from "./reading.ts";
-import { findGoneSessions, recoverStep, type Search } from "./recovery.ts";
+import { findGoneSessions, isRecoveryDue, recoverStep, type Search } from "./recovery.ts";
 import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts";
 import { Space } from "./space.ts";
 import { isBusy, isCorrupt, translate } from "./sqlite-error.ts";
 import type { Step, StoreContext } from "./step.ts";
-import { tidyStep } from "./tidy.ts";
+import { isTidyDue, tidyStep } from "./tidy.ts";
 import { WakeUp } from "./wake-up.ts";
 import { type CallTraits, ITEM_BYTES, Writer } from "./writer.ts";
 
@@ -90,7 +90,7 @@ export class SqliteBackend implements Backend {
   async #sweep(): Promise<boolean> {
     try {
       const { more } = await this.recover();
-      const untidy = await this.#writer.run(tidyStep);
+      const untidy = (await this.#read(isTidyDue)) && (await this.#writer.run(tidyStep));
       return this.#space.shrink() || more || untidy;
     } catch (error) {
       const translated = translate(error, this.#settings.path);
@@ -304,7 +304,11 @@ export class SqliteBackend implements Backend {
 
   async #recover(patienceMs: number): Promise<shapes.Recovered> {
     // Asking the system about processes is no work for a transaction; session numbers are never used again, so the answer keeps.
-    const gone = await this.#read(findGoneSessions);
+    const { gone, isDue } = await this.#read((context) => {
+      const sessions = findGoneSessions(context);
+      return { gone: sessions, isDue: isRecoveryDue(context, sessions) };
+    });
+    if (!isDue) return { recovered: 0, dead: 0, more: false };
     const from = this.#search;
     const { search, ...recovered } = await this.#writer.run((step) => recoverStep(step, gone, from), { patienceMs });
     this.#search = search;

@@ -55,6 +55,25 @@ function endDelivery(step: Step, queue: QueueRow, sequence: number, deliveryCoun
   return false;
 }
 
+/**
+ * Whether a step would find anything to do. A look needs no lock: so processes with nothing to do keep nobody waiting, and one that is
+ * stopped while it sleeps holds nothing that others need.
+ */
+export function isRecoveryDue({ sql, clock }: StoreContext, goneSessions: readonly number[]): boolean {
+  if (goneSessions.length > 0) return true;
+  const nowMs = clock.monotonicMs();
+  let slots: [number][];
+  let slot = 0;
+  do {
+    slots = sql.activeSlots.all(slot, SLOTS_PER_LOOK) as [number][];
+    for (const [active] of slots) {
+      slot = active;
+      if (sql.isDue.get(active, nowMs) !== undefined) return true;
+    }
+  } while (slots.length === SLOTS_PER_LOOK);
+  return false;
+}
+
 /** How far the search for the deliveries of a process that is gone has come. */
 export interface Search {
   readonly session: number;

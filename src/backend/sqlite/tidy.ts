@@ -1,9 +1,15 @@
 /** Deleting what no longer counts, a bounded amount per step: rows of cleared and removed queues, and what was remembered long enough. */
 
-import type { Step } from "./step.ts";
+import type { Step, StoreContext } from "./step.ts";
 
 /** Rows of one kind that one step deletes. */
 const ROWS_PER_STEP = 500;
+
+/** Whether a step would find anything to do; a look needs no lock. */
+export function isTidyDue({ sql, clock }: StoreContext): boolean {
+  const nowMs = clock.monotonicMs();
+  return sql.emptyingSlot.get() !== undefined || sql.dueChosenIds.get(nowMs, 1) !== undefined || sql.dueRequest.get(nowMs) !== undefined;
+}
 
 /** One step. Answers whether there is more to do. */
 export function tidyStep(step: Step): boolean {

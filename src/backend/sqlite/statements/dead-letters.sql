@@ -52,6 +52,9 @@ SELECT forget_due, arguments, answer FROM request WHERE life = ? AND id = ?
 -- name: rememberRequest
 INSERT OR REPLACE INTO request (life, id, forget_due, arguments, answer) VALUES (?, ?, ?, ?, ?)
 
+-- name: dueRequest
+SELECT 1 FROM request WHERE forget_due <= ? LIMIT 1
+
 -- name: forgetRequests
 DELETE FROM request WHERE (life, id) IN (SELECT life, id FROM request WHERE forget_due <= ? ORDER BY forget_due LIMIT 0 + ?)
 

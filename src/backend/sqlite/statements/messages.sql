@@ -65,6 +65,9 @@ SELECT delivery_count FROM place WHERE key = ? << 46 | ?
 -- name: firstDue
 SELECT due FROM place WHERE key >> 46 = ? AND due IS NOT NULL ORDER BY due LIMIT 1
 
+-- name: isDue
+SELECT 1 FROM place WHERE key >> 46 = ? AND due <= ? LIMIT 1
+
 -- name: activeSlots
 -- Queues in which something can be due.
 SELECT slot FROM queue WHERE (processing > 0 OR delayed > 0) AND slot > ? ORDER BY slot LIMIT 0 + ?
