@@ -1,9 +1,10 @@
 /** Runs functions in processes of their own, real ones that a test can kill, stop and continue. */
 
 import { type ChildProcess, fork } from "node:child_process";
-import { rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "vite";
+import { afterAll } from "vitest";
 import { type ErrorCode, QueueFSError } from "../../src/core/errors.ts";
 
 /** The functions that a child offers. Arguments and results are copied between processes: plain data, bytes, arrays. */
@@ -55,16 +56,15 @@ export interface Children<Table extends Programs> {
 }
 
 const root = join(import.meta.dirname, "..", "..");
+const CACHE = join(root, "node_modules", ".cache");
 let builds = 0;
 
 /**
  * Compiles the programs into one file. A process that runs it starts in a third of the time that one needs which compiles as it loads.
- * It lies in node_modules so that it finds the packages, and goes with this process.
+ * It lies in node_modules so that it finds the packages, and goes with the tests of its file.
  */
-async function compile(entry: string): Promise<string> {
-  builds += 1;
-  const folder = join(root, "node_modules", ".cache", `queuefs-programs-${process.pid}-${builds}`);
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+async function compile(entry: string, folder: string): Promise<string> {
+  removeForgotten();
   await build({
     configFile: false,
     logLevel: "error",
@@ -81,14 +81,30 @@ async function compile(entry: string): Promise<string> {
   return join(folder, "main.mjs");
 }
 
+/** Removes what test processes left that were killed before their end. */
+function removeForgotten(): void {
+  for (const name of existsSync(CACHE) ? readdirSync(CACHE) : []) {
+    const processId = /^queuefs-programs-(\d+)-/.exec(name)?.[1];
+    if (processId === undefined) continue;
+    try {
+      process.kill(Number(processId), 0);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ESRCH") rmSync(join(CACHE, name), { recursive: true, force: true });
+    }
+  }
+}
+
 /** @param entry the module that serves the programs, relative to the repository; `Table` is their type */
 export function childProcesses<Table extends Programs>(entry: string): Children<Table> {
   const living = new Set<Child<Table>>();
   const faults: string[] = [];
   let compiled: Promise<string> | undefined;
+  builds += 1;
+  const folder = join(CACHE, `queuefs-programs-${process.pid}-${builds}`);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return {
     async start(options) {
-      compiled ??= compile(entry);
+      compiled ??= compile(entry, folder);
       const child = await startChild<Table>(await compiled, options, (text) => void faults.push(text));
       living.add(child);
       void child.ended.then(() => living.delete(child));

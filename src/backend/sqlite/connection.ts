@@ -113,8 +113,11 @@ function checkLibrary(database: Database): void {
 }
 
 function checkOwnership(database: Database, path: string): void {
-  const application = database.pragma("application_id", { simple: true });
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all() as string[];
+  // Both of one moment: another process may be making the store just now.
+  const { application, tables } = database.transaction(() => ({
+    application: database.pragma("application_id", { simple: true }),
+    tables: database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all() as string[],
+  }))();
   if (application === APPLICATION_ID || tables.length === 0) return;
   if (tables.includes("queue_messages")) {
     throw new QueueFSError(
