@@ -13,7 +13,12 @@ export const MAX_GRACE_MS = 3_600_000;
 /** Options of a {@link Worker}, as a table. */
 export const WORKER_OPTIONS = {
   concurrency: { type: "integer", minimum: 1, maximum: 10_000, default: 1, meaning: "handlers that run at once" },
-  prefetch: { type: "integer", minimum: 0, maximum: MAX_DEQUEUE_LIMIT, meaning: "messages taken ahead of the running handlers" },
+  prefetch: {
+    type: "integer",
+    minimum: 0,
+    maximum: MAX_DEQUEUE_LIMIT,
+    meaning: "messages taken ahead of running handlers, while these are fast; the concurrency unless given, but from 50 to 100",
+  },
   handlerTimeoutMs: {
     type: "integer",
     minimum: 0,
@@ -52,7 +57,7 @@ export interface WorkerOptions {
    * Messages taken ahead of the running handlers at most, so that claims and acks travel in batches. Only while handlers are fast enough to
    * begin them within 100 ms; what has not begun after a second, or when the worker stops or pauses, is released. None beside messages that
    * were delivered before, with a rate limit, or in a queue whose messages may be delivered once only. 0 to 1,000, default the concurrency,
-   * at most 100.
+   * but from 50 to 100.
    */
   readonly prefetch?: number;
   /** A handler's time in milliseconds; then its signal is aborted and its message given back. Up to 366 days, 0 for none, default one hour. */

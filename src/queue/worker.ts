@@ -71,12 +71,13 @@ export class Worker<Value> implements AsyncDisposable {
   constructor(queue: NamedQueue<Value>, handler: Handler<Value>, options: WorkerOptions = {}) {
     const checked = readOptions("Worker", WORKER_OPTIONS, options);
     if (typeof handler !== "function") throw new QueueFSError("invalid-argument", "a worker needs a handler, a function");
+    if (options.backoff !== undefined) checkBackoff(options.backoff);
     this.queue = queue;
     this.#handler = handler;
     const { concurrency, handlerTimeoutMs, graceMs, pollIntervalMs } = checked;
     this.#options = { ...options, concurrency, handlerTimeoutMs, graceMs, pollIntervalMs };
     // What is ahead of a rate limit has been counted already, and would begin in a burst.
-    this.#prefetch = options.rateLimit === undefined ? (checked.prefetch ?? Math.min(concurrency, 100)) : 0;
+    this.#prefetch = options.rateLimit === undefined ? (checked.prefetch ?? Math.min(Math.max(concurrency, 50), 100)) : 0;
     // One listener per running handler is no leak, however many there are.
     setMaxListeners(0, this.#stopTaking.signal, this.#stopHandlers.signal);
     this.#clock = options.clock ?? systemClock;
