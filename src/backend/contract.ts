@@ -2,7 +2,7 @@
  * What a store must offer to keep queues. The contract speaks queue, not store; each method is one atomic step, and all
  * backends pass the one conformance suite in queuefs/testing.
  *
- * Names, ids and receipts arrive parsed (branded types); numbers are checked by the backend with the functions of
+ * Names, ids and receipts arrive parsed (branded types), and `createQueue` parses once more, so that no unparsed name gets in; numbers are checked by the backend with the functions of
  * `request.ts`. Any method may reject with `closed`, `store-busy`, `store-unreachable`, `outcome-unknown` (network backends: the
  * step may have happened), `store-read-only`, `store-corrupt` or `store-failed`; all that name a queue with `queue-not-found`.
  */

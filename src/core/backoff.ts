@@ -1,6 +1,7 @@
 /** Exponential backoff with jitter. */
 
 import type { Random } from "./clock.ts";
+import { checkInteger } from "./options.ts";
 
 /** How waits grow from one attempt to the next. */
 export interface Backoff {
@@ -8,6 +9,14 @@ export interface Backoff {
   readonly firstMs: number;
   /** The longest wait of all, in milliseconds. */
   readonly maximumMs: number;
+}
+
+/** Checks a backoff that a caller gave. @throws QueueFSError `invalid-argument` unless both times are whole milliseconds, 1 to a day, the first not above the last */
+export function checkBackoff(backoff: Backoff): Backoff {
+  const longestMs = 24 * 3600 * 1000;
+  checkInteger("backoff.maximumMs", backoff?.maximumMs, 1, longestMs);
+  checkInteger("backoff.firstMs", backoff?.firstMs, 1, backoff.maximumMs);
+  return backoff;
 }
 
 /**

@@ -149,8 +149,22 @@ export function checkExtensions(items: readonly ExtendItem[]): readonly ExtendIt
   return items;
 }
 
-/** Checks which queues a snapshot covers. @throws QueueFSError `invalid-argument` */
+/** Checks which queues a snapshot covers. @throws QueueFSError `invalid-argument` for anything but exactly one of `queues` and `under` */
 export function checkSelection(selection: QueueSelection): QueueSelection {
+  const given: Record<string, unknown> | undefined = typeof selection === "object" && selection !== null ? { ...selection } : undefined;
+  const [key, ...more] = Object.keys(given ?? {});
+  const value = key === undefined ? undefined : given?.[key];
+  const isGood =
+    more.length === 0 &&
+    ((key === "queues" && Array.isArray(value) && value.every((name) => typeof name === "string")) ||
+      (key === "under" && typeof value === "string"));
+  // Taken for "no queues", a slip here would answer that all is complete.
+  if (!isGood || Array.isArray(selection)) {
+    throw new QueueFSError(
+      "invalid-argument",
+      `queues are selected by { queues: [names] } or { under: path }, and nothing else, got ${quote(selection)}`,
+    );
+  }
   if ("queues" in selection && selection.queues.length > MAX_SNAPSHOT_QUEUES) {
     throw new QueueFSError(
       "invalid-argument",

@@ -10,6 +10,7 @@ import { tell } from "./callback.ts";
 import type { Delivery } from "./delivery.ts";
 import { errorText } from "./error-text.ts";
 import type { Handler, HandlerContext, Verdict } from "./handler.ts";
+import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /**
@@ -68,6 +69,7 @@ class Run<Value> {
   readonly #options: RunOptions;
   readonly #clock: Clock;
   readonly #controller = new AbortController();
+  readonly #forwarding: Promise<void>[] = [];
   readonly #forward = new Map<QueueName, NewMessage[]>();
   #ended = false;
 
@@ -111,7 +113,10 @@ class Run<Value> {
   }
 
   async #call(): Promise<Verdict | undefined> {
-    return (await this.#handler(this.#delivery.value, this.#context())) ?? undefined;
+    const verdict = (await this.#handler(this.#delivery.value, this.#context())) ?? undefined;
+    // Forwards that the handler did not await belong to the message all the same: an ack before them would lose them.
+    await Promise.all(this.#forwarding);
+    return verdict;
   }
 
   #outOfTime(timeoutMs: number): QueueFSError {
@@ -129,18 +134,26 @@ class Run<Value> {
       enqueuedAtMs,
       queue: this.#options.queue,
       signal: this.#controller.signal,
-      forward: async (target, value, options) => {
-        const [message] = await Promise.all([target.encode(value, options), target.ensure()]);
-        if (this.#ended)
-          throw new QueueFSError(
-            "not-in-processing",
-            `message ${quote(id)} is settled, so nothing can be forwarded with it; await forward before the handler returns`,
-          );
-        const messages = this.#forward.get(target.name);
-        if (messages === undefined) this.#forward.set(target.name, [message]);
-        else messages.push(message);
+      forward: (target, value, options) => {
+        const forwarding = this.#addForward(target, value, options);
+        // Seen by whoever awaits it and by the end of the handler; not also as a rejection that nobody handled.
+        forwarding.catch(ignore);
+        this.#forwarding.push(forwarding);
+        return forwarding;
       },
     };
+  }
+
+  async #addForward<Target>(target: ForwardTarget<Target>, value: Target, options?: EnqueueOptions): Promise<void> {
+    const [message] = await Promise.all([target.encode(value, options), target.ensure()]);
+    if (this.#ended)
+      throw new QueueFSError(
+        "not-in-processing",
+        `message ${quote(this.#delivery.id)} is settled, so nothing can be forwarded with it; await forward before the handler returns`,
+      );
+    const messages = this.#forward.get(target.name);
+    if (messages === undefined) this.#forward.set(target.name, [message]);
+    else messages.push(message);
   }
 
   /** Acks, nacks or leaves the delivery. */
@@ -232,3 +245,5 @@ class Run<Value> {
 function isPassing(error: unknown): boolean {
   return isQueueFSError(error) && (error.retryable || error.code === "outcome-unknown");
 }
+
+function ignore(): void {}

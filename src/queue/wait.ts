@@ -7,6 +7,7 @@ import { DEFAULT_WAIT_POLL_MS, WAIT_GAP_MS } from "../core/limits.ts";
 import { isComplete, type Mark, type QueueSelection, type QueueStatus } from "../core/message.ts";
 import { isWithin, type QueueName } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
+import { checkSelection } from "../core/request.ts";
 import { ClearWatch, type WaitedStatus } from "./clear-watch.ts";
 import { type Stall, StallWatch } from "./stall.ts";
 
@@ -129,6 +130,7 @@ export async function waitComplete(
   options?: WaitOptions,
 ): Promise<readonly WaitedStatus[]> {
   const checked = checkWait(options);
+  checkSelection(selection);
   checked.signal?.throwIfAborted();
   return new Promise((resolve, reject) => new Wait(backend, selection, checked, resolve, reject).start());
 }

@@ -1,7 +1,7 @@
 /** A worker: takes messages of one queue as they come and runs a handler on each, several at a time. */
 
 import { setMaxListeners } from "node:events";
-import { type Backoff, backoffMs } from "../core/backoff.ts";
+import { type Backoff, backoffMs, checkBackoff } from "../core/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from "../core/clock.ts";
 import { isQueueFSError, QueueFSError } from "../core/errors.ts";
 import { MAX_DEQUEUE_LIMIT } from "../core/limits.ts";

@@ -28,7 +28,7 @@ import type {
   Statistics,
   Status,
 } from "../../core/message.ts";
-import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
+import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkBatch,
@@ -84,6 +84,7 @@ export class MemoryBackend implements Backend {
   }
 
   async createQueue(queue: QueueName, settings?: Partial<QueueSettings>): Promise<"created" | "exists"> {
+    parseQueueName(queue);
     const checked = checkNewSettings(settings);
     const store = this.#open();
     if (store.queues.has(queue)) return "exists";

@@ -3,7 +3,7 @@
 import type { Timer } from "../../core/clock.ts";
 import { assert, closedError, QueueFSError, queueNotFound } from "../../core/errors.ts";
 import type * as shapes from "../../core/message.ts";
-import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
+import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkBatch,
@@ -100,7 +100,7 @@ export class RedisBackend implements Backend {
   }
 
   createQueue(queue: QueueName, settings?: Partial<shapes.QueueSettings>): Promise<"created" | "exists"> {
-    return this.#call(() => this.#create(queue, checkNewSettings(settings)));
+    return this.#call(() => this.#create(parseQueueName(queue), checkNewSettings(settings)));
   }
 
   async #create(name: QueueName, { maxDeliveries }: shapes.QueueSettings): Promise<"created" | "exists"> {

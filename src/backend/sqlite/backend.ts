@@ -2,7 +2,7 @@
 
 import { closedError, isQueueFSError, type QueueFSError } from "../../core/errors.ts";
 import type * as shapes from "../../core/message.ts";
-import type { MessageId, QueueName, Receipt } from "../../core/names.ts";
+import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkBatch,
@@ -142,8 +142,9 @@ export class SqliteBackend implements Backend {
 
   createQueue(queue: QueueName, settings?: Partial<shapes.QueueSettings>): Promise<"created" | "exists"> {
     return this.#write(() => {
+      const name = parseQueueName(queue);
       const complete = checkNewSettings(settings);
-      return (step) => createQueue(step, queue, complete);
+      return (step) => createQueue(step, name, complete);
     });
   }
 

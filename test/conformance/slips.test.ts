@@ -1,0 +1,57 @@
+/** Slips of callers, found by a newcomer: none may read as "complete", make a queue that no surface can name, or lose work. */
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { NamedQueue, type QueueSelection, textCodec, Worker, type WorkerOptions, waitComplete } from "../../src/index.ts";
+import { type OpenStore, STORES } from "../support/stores.ts";
+
+describe.each(STORES)("slips over $name", (kind) => {
+  let store: OpenStore;
+  beforeAll(() => kind.begin());
+  afterAll(() => kind.end());
+  beforeEach(async () => {
+    store = await kind.open();
+  });
+  afterEach(() => store.close());
+
+  test.each([
+    {},
+    { queue: ["a"] },
+    ["a"],
+    { queues: "a" },
+    { queues: undefined },
+    { queues: [{}] },
+    "a",
+    null,
+    undefined,
+    { queues: ["a"], timeoutMs: 1 },
+  ])("a selection that is none, %j, is refused and never complete", async (selection) => {
+    const queue = new NamedQueue<string>(store.backend, "a", { codec: textCodec });
+    await queue.enqueue("x");
+    await expect(waitComplete(store.backend, selection as QueueSelection)).rejects.toMatchObject({ code: "invalid-argument" });
+    await expect(store.backend.statuses(selection as QueueSelection)).rejects.toMatchObject({ code: "invalid-argument" });
+    await expect(store.backend.mark(selection as QueueSelection)).rejects.toMatchObject({ code: "invalid-argument" });
+  });
+
+  test.each(["../x", "a//b", "\ud800", "", 5, null])("a queue cannot be made under the name %j, also past the types", async (name) => {
+    await expect(store.backend.createQueue(name as never)).rejects.toMatchObject({ code: "invalid-name" });
+    await expect(store.backend.createQueue("a/ack" as never)).rejects.toMatchObject({ code: "reserved-name" });
+  });
+
+  test("a forward that the handler did not await is stored with the ack, and its failure fails the handler", async () => {
+    const from = new NamedQueue<string>(store.backend, "from", { codec: textCodec });
+    const to = new NamedQueue<string>(store.backend, "to", { codec: textCodec });
+    await from.enqueueMany(["good", "bad"]);
+    expect(await from.dequeue((value, context) => void context.forward(to, value))).toBe("done");
+    expect((await to.peek())?.value).toBe("good");
+    expect(await from.dequeue((_value, context) => void context.forward(to, undefined as never))).toBe("retry");
+    expect(await to.size()).toBe(1);
+  });
+
+  test.each([{}, { firstMs: 5 }, { firstMs: 5, maximumMs: 1 }, { firstMs: Number.NaN, maximumMs: 5 }, () => 5])(
+    "a backoff that is none, %j, is refused at once",
+    (backoff) => {
+      const queue = new NamedQueue<string>(store.backend, "a", { codec: textCodec });
+      expect(() => new Worker(queue, () => undefined, { backoff } as WorkerOptions)).toThrow(/backoff/);
+    },
+  );
+});
