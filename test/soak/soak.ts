@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isComplete, NamedQueue, openStore, parseQueueName, waitComplete } from "../../src/index.ts";
+import { isComplete, NamedQueue, openStore, parseQueueName, type Status, waitComplete } from "../../src/index.ts";
 import { SeededRandom } from "../../src/testing/index.ts";
 import { type Child, childProcesses } from "../support/child-process.ts";
 import { startRedisServer } from "../support/redis-server.ts";
@@ -49,6 +49,9 @@ const QUEUES = SOAK_QUEUES.map(parseQueueName);
 /** All must be done so long after the last job was added, or something is stuck. */
 const FINISH_MS = 120_000;
 
+/** How often to tell how it goes. */
+const TELL_MS = 10_000;
+
 /** One run. */
 class Soak {
   readonly #options: SoakOptions;
@@ -56,14 +59,17 @@ class Soak {
   readonly #records: Records;
   readonly #folder: string;
   readonly #location: string;
-  readonly #children = childProcesses<SoakPrograms>("test/soak/worker.ts");
+  #removePrograms: () => void = () => {};
+  readonly #children = childProcesses<SoakPrograms>("test/soak/worker.ts", (remove) => {
+    this.#removePrograms = remove;
+  });
   readonly #workers = new Set<Child<SoakPrograms>>();
   /** Jobs whose enqueue was answered, and whether they are to be given up. */
   readonly #added = new Map<number, boolean>();
   readonly #faults: string[] = [];
   #isEnding = false;
   #jobs = 0;
-  #records_ = 0;
+  #started = 0;
   readonly #counts = { killed: 0, stopped: 0, ended: 0, snapshots: 0, complete: 0, waits: 0 };
 
   constructor(options: SoakOptions, folder: string, location: string) {
@@ -101,6 +107,7 @@ class Soak {
     } finally {
       this.#isEnding = true;
       await this.#children.end().catch((error: unknown) => this.#fault(String(error)));
+      this.#removePrograms();
       await backend.close();
     }
     this.#records.refresh();
@@ -112,18 +119,19 @@ class Soak {
   async #startWorker(): Promise<void> {
     const child = await this.#children.start();
     this.#workers.add(child);
-    this.#records_ += 1;
+    this.#started += 1;
     void child.ended.then(() => {
       this.#workers.delete(child);
       if (!this.#isEnding) void this.#startWorker().catch((error: unknown) => this.#fault(`a worker did not start: ${error}`));
     });
     // A worker that is killed before it has answered is just another one killed.
-    await child.call("work", this.#location, join(this.#folder, `${this.#records_}.record`), CONCURRENCY).catch(() => {});
+    await child.call("work", this.#location, join(this.#folder, `${this.#started}.record`), CONCURRENCY).catch(() => {});
   }
 
   /** Kills, stops and ends workers. */
   async #trouble(): Promise<void> {
     while (!this.#isEnding) {
+      // Each worker lives for some seconds, so that most of what it begins comes to an end.
       await sleep(100 + this.#upTo(1_200));
       const workers = [...this.#workers];
       const child = workers[this.#upTo(workers.length)];
@@ -171,7 +179,6 @@ class Soak {
   /** Adds jobs in bursts; after some it waits until all is complete. */
   async #produce(backend: Awaited<ReturnType<typeof openStore>>, untilMs: number): Promise<void> {
     const parse = new NamedQueue<Job>(backend, SOAK_QUEUES[0]);
-    let toldMs = performance.now();
     while (performance.now() < untilMs && this.#faults.length === 0) {
       const jobs = Array.from({ length: 1 + this.#upTo(200) }, () => this.#newJob());
       if (this.#upTo(2) === 0) await parse.enqueueMany(jobs);
@@ -179,13 +186,15 @@ class Soak {
       for (const { number, manner } of jobs) this.#added.set(number, manner === "give-up");
       if (this.#upTo(3) === 0) await sleep(this.#upTo(500));
       else await this.#waitForAll(backend);
-      if (performance.now() - toldMs < 10_000) continue;
-      toldMs = performance.now();
-      const { killed, stopped, ended, waits, complete } = this.#counts;
-      this.#options.onProgress?.(
-        `${this.#jobs} jobs, ${waits} waits, ${complete} complete snapshots; workers: ${killed} killed, ${stopped} stopped, ${ended} ended`,
-      );
     }
+  }
+
+  #tellProgress(statuses: readonly Status[]): void {
+    const { killed, stopped, ended, waits, complete } = this.#counts;
+    const now = statuses.map(({ pending, processing }) => `${pending}+${processing}`).join(" ");
+    this.#options.onProgress?.(
+      `${this.#jobs} jobs, now ${now}; ${waits} waits, ${complete} complete snapshots; workers: ${killed} killed, ${stopped} stopped, ${ended} ended`,
+    );
   }
 
   async #waitForAll(backend: Awaited<ReturnType<typeof openStore>>): Promise<void> {
@@ -202,6 +211,7 @@ class Soak {
 
   /** Looks at the status all the time. */
   async #watch(backend: Awaited<ReturnType<typeof openStore>>): Promise<void> {
+    let toldMs = performance.now();
     while (!this.#isEnding) {
       const expected = [...this.#added.keys()];
       const statuses = await backend.statuses({ queues: QUEUES });
@@ -209,6 +219,10 @@ class Soak {
       if (isComplete(statuses)) {
         this.#counts.complete += 1;
         this.#judgeComplete(expected, "a snapshot");
+      }
+      if (performance.now() - toldMs > TELL_MS) {
+        toldMs = performance.now();
+        this.#tellProgress(statuses);
       }
       await sleep(5);
     }

@@ -13,6 +13,16 @@ export function tell(value: unknown): void {
   send({ kind: "told", value });
 }
 
+/**
+ * Like {@link tell}, and resolves when the value has left this process: from then on it arrives even if the process is killed at once. Without
+ * that, what a busy parent has not read yet may still wait here, and dies with the process.
+ */
+export function tellSurely(value: unknown): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.({ kind: "told", value } satisfies FromChild, undefined, undefined, () => resolve());
+  });
+}
+
 /** Tells the parent of an error that no call can answer with; the parent's test then fails. */
 export function reportFault(error: unknown): void {
   send({ kind: "fault", text: describe(error) });

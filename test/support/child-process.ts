@@ -94,14 +94,17 @@ function removeForgotten(): void {
   }
 }
 
-/** @param entry the module that serves the programs, relative to the repository; `Table` is their type */
-export function childProcesses<Table extends Programs>(entry: string): Children<Table> {
+/**
+ * @param entry the module that serves the programs, relative to the repository; `Table` is their type
+ * @param atEnd calls what removes the compiled programs, when no more are started; at the end of the test file unless given
+ */
+export function childProcesses<Table extends Programs>(entry: string, atEnd: (remove: () => void) => void = afterAll): Children<Table> {
   const living = new Set<Child<Table>>();
   const faults: string[] = [];
   let compiled: Promise<string> | undefined;
   builds += 1;
   const folder = join(CACHE, `queuefs-programs-${process.pid}-${builds}`);
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return {
     async start(options) {
       compiled ??= compile(entry, folder);

@@ -5,7 +5,7 @@ import type { Backend } from "../../../src/backend/contract.ts";
 import type { DeliveredMessage } from "../../../src/core/message.ts";
 import type { QueueName } from "../../../src/core/names.ts";
 import { SeededRandom } from "../../../src/testing/seeded-random.ts";
-import { reportFault, tell } from "../../support/child-process-main.ts";
+import { reportFault, tellSurely } from "../../support/child-process-main.ts";
 import { type LedgerEvent, nameOf, payloadOf } from "../ledger.ts";
 import { openStore, type StoreSpec } from "../store-spec.ts";
 
@@ -17,9 +17,9 @@ let calls = 0;
 async function told<Result>(work: Work, call: () => Promise<Result>, names?: (result: Result) => string[]): Promise<Result> {
   calls += 1;
   const number = calls;
-  tell({ number, work, answered: false } satisfies LedgerEvent);
+  await tellSurely({ number, work, answered: false } satisfies LedgerEvent);
   const result = await call();
-  tell({ number, work: names === undefined ? work : { ...work, names: names(result) }, answered: true } satisfies LedgerEvent);
+  await tellSurely({ number, work: names === undefined ? work : { ...work, names: names(result) }, answered: true } satisfies LedgerEvent);
   return result;
 }
 
