@@ -47,7 +47,7 @@ const PROCESSES = 3;
 const CONCURRENCY = 4;
 const QUEUES = SOAK_QUEUES.map(parseQueueName);
 /** All must be done so long after the last job was added, or something is stuck. */
-const FINISH_MS = 120_000;
+const FINISH_MS = 30_000;
 
 /** How often to tell how it goes. */
 const TELL_MS = 10_000;
@@ -206,6 +206,11 @@ class Soak {
       this.#judgeComplete(expected, "a wait");
     } catch (error) {
       this.#fault(`a wait failed: ${error}`);
+      for (const worker of this.#workers) this.#fault(`a worker: ${await worker.call("report")}`);
+      for (const queue of QUEUES) {
+        const { items } = await backend.messages(queue);
+        for (const { id, state, deliveryCount } of items) this.#fault(`${queue} ${id} is ${state}, delivery ${deliveryCount}`);
+      }
     }
   }
 

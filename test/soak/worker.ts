@@ -44,7 +44,12 @@ async function perform(job: Job, deliveryCount: number): Promise<Verdict | undef
   }
 }
 
+let current: QueueManager | undefined;
+
 const programs = {
+  /** How its workers are, for the message of a failure. */
+  report: () => JSON.stringify([current?.health, process.pid]),
+
   /** Works until it is killed or told to end by a signal. @param record the file to write to: a line for each piece of work, queue and number */
   async work(location: string, record: string, concurrency: number): Promise<void> {
     const backend = await openStore(location, { sweepIntervalMs: 100, onError: reportFault });
@@ -85,7 +90,7 @@ const programs = {
         },
       },
     );
-    manager.start();
+    current = manager.start();
   },
 };
 
