@@ -47,7 +47,7 @@ const PROCESSES = 3;
 const CONCURRENCY = 4;
 const QUEUES = SOAK_QUEUES.map(parseQueueName);
 /** All must be done so long after the last job was added, or something is stuck. */
-const FINISH_MS = 30_000;
+const FINISH_MS = 120_000;
 
 /** How often to tell how it goes. */
 const TELL_MS = 10_000;
@@ -132,7 +132,7 @@ class Soak {
   async #trouble(): Promise<void> {
     while (!this.#isEnding) {
       // Each worker lives for some seconds, so that most of what it begins comes to an end.
-      await sleep(100 + this.#upTo(1_200));
+      await sleep(200 + this.#upTo(1_800));
       const workers = [...this.#workers];
       const child = workers[this.#upTo(workers.length)];
       const kind = this.#upTo(10);
@@ -171,8 +171,8 @@ class Soak {
       number: this.#jobs,
       manner,
       handing: this.#upTo(2) === 0 ? "forward" : "enqueue",
-      // Now and then a handler takes longer than a lease.
-      ms: this.#upTo(200) === 0 ? 2_500 : this.#upTo(manner === "busy" ? 15 : 60),
+      // Now and then a handler takes longer than a lease; never one that keeps its process from renewing it.
+      ms: manner === "slow" && this.#upTo(40) === 0 ? 2_500 : this.#upTo(manner === "busy" ? 15 : 60),
     };
   }
 
@@ -206,7 +206,8 @@ class Soak {
       this.#judgeComplete(expected, "a wait");
     } catch (error) {
       this.#fault(`a wait failed: ${error}`);
-      for (const worker of this.#workers) this.#fault(`a worker: ${await worker.call("report")}`);
+      const reports = await Promise.allSettled([...this.#workers].map((worker) => worker.call("report")));
+      for (const report of reports) this.#fault(`a worker: ${report.status === "fulfilled" ? report.value : "has ended"}`);
       for (const queue of QUEUES) {
         const { items } = await backend.messages(queue);
         for (const { id, state, deliveryCount } of items) this.#fault(`${queue} ${id} is ${state}, delivery ${deliveryCount}`);
