@@ -41,4 +41,5 @@ export interface HandlerContext {
 export type Handler<Value> = (
   value: Value,
   context: HandlerContext,
-) => Verdict | undefined | void | Promise<Verdict | undefined> | Promise<void>;
+  // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return what forward() returns on one path, and a verdict on another
+) => Verdict | undefined | void | Promise<Verdict | undefined | void>;

@@ -38,6 +38,27 @@ const RIGHT: Readonly<Record<string, string>> = {
     const typed = new NamedQueue<{ page: number }>(store, "pages");
     new Worker(typed, ({ page }) => { page.toFixed(); });
     await waitComplete(store, { queues: [typed.name] }, { timeoutMs: 0 });`,
+  "a handler answers nothing or a verdict, at once or later": `
+    import { giveUp, type Handler, retryAfter } from "queuefs";
+    const handlers: Handler<string>[] = [
+      () => {}, async () => {}, () => giveUp("no"), async () => retryAfter(5),
+      async (text) => { if (text === "") return giveUp("empty"); },
+      async (_text, { forward }) => { await forward(new NamedQueue<number>(store, "numbers"), 1); },
+      async (text, { forward }) => text === "" ? giveUp("empty") : forward(new NamedQueue<number>(store, "numbers"), 1),
+    ];
+    void handlers;`,
+  "a delivery has the value of its queue": `
+    const typed = new NamedQueue<{ page: number }>(store, "pages");
+    (await typed.dequeue())?.value.page.toFixed();
+    for await (const { value } of typed.consume()) value.page.toFixed();`,
+  "a codec decides the type of a queue": `
+    import { jsonCodec, textCodec } from "queuefs";
+    const text: NamedQueue<string> = new NamedQueue(store, "text", { codec: textCodec });
+    const json: NamedQueue<{ a: 1 }> = new NamedQueue(store, "json", { codec: jsonCodec<{ a: 1 }>() });
+    void [text, json];`,
+  "a wait tells what was cleared": `
+    const [status] = await waitComplete(store, { under: "" }, { onStall: ({ queues }) => { const cause: string | undefined = queues[0]?.cause; void cause; } });
+    const cleared: number | undefined = status?.cleared; void cleared;`,
 };
 
 /** What must not compile, with the compiler's code for why. */
@@ -50,6 +71,11 @@ const WRONG: Readonly<Record<string, readonly [code: string, snippet: string]>> 
   "changing a status": ["TS2540", "(await store.status(queue)).pending = 0;"],
   "the first of a dequeue without asking whether there is one": ["TS2532", "(await store.dequeue(queue))[0].receipt;"],
   "an error code that is not in the table": ["TS2345", 'new QueueFSError("no-such-code", "");'],
+  "an answer of a handler that is no verdict": ["TS2322", 'new Worker(new NamedQueue<string>(store, "text"), () => "done");'],
+  "forwarding a value of another type": [
+    "TS2345",
+    'new Worker(new NamedQueue<string>(store, "text"), (_text, { forward }) => forward(new NamedQueue<number>(store, "numbers"), "1"));',
+  ],
   "a value of another type": ["TS2322", 'await new NamedQueue<{ page: number }>(store, "pages").enqueue({ page: "1" });'],
 };
 
