@@ -329,6 +329,31 @@ describe("what fails around it", () => {
     expect(new Set(seen)).toEqual(new Set(["onSettled rejects", "onError throws"]));
   });
 
+  test("what a handler does after its time is over, or its worker has stopped, is nobody's business any more", async () => {
+    const late: ((error: Error) => void)[] = [];
+    const unhandled: unknown[] = [];
+    const listen = (error: unknown): void => void unhandled.push(error);
+    process.on("unhandledRejection", listen);
+    await put("1");
+    const outcomes: string[] = [];
+    const worker = start(() => new Promise<void>((_resolve, reject) => late.push(reject)), {
+      handlerTimeoutMs: SECOND_MS,
+      backoff: { firstMs: 1, maximumMs: 1 },
+      onSettled: (outcome) => void outcomes.push(outcome),
+    });
+    await settle();
+    await clock.advanceAndSettle(SECOND_MS + 10);
+    expect([outcomes, late.length]).toEqual([["retry"], 2]);
+    const stopping = worker.stop({ graceMs: 0 });
+    await clock.advanceAndSettle(0);
+    await stopping;
+    expect(await statusNow()).toBe("1 pending, 0 processing");
+    for (const reject of late) reject(new Error("too late"));
+    await settle();
+    process.off("unhandledRejection", listen);
+    expect([unhandled, await statusNow()]).toEqual([[], "1 pending, 0 processing"]);
+  });
+
   test("an unreadable message that cannot be put aside takes no readable one with it, and is put aside later", async () => {
     let fails = true;
     const broken = interpose(backend, {
