@@ -9,6 +9,7 @@ import { rest } from "./availability.ts";
 import { tell } from "./callback.ts";
 import type { Delivery } from "./delivery.ts";
 import { errorText } from "./error-text.ts";
+import { Forwardings } from "./forwarding.ts";
 import type { Handler, HandlerContext, Verdict } from "./handler.ts";
 import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -69,7 +70,7 @@ class Run<Value> {
   readonly #options: RunOptions;
   readonly #clock: Clock;
   readonly #controller = new AbortController();
-  readonly #forwarding: Promise<void>[] = [];
+  readonly #forwardings = new Forwardings();
   readonly #forward = new Map<QueueName, NewMessage[]>();
   #ended = false;
 
@@ -115,7 +116,7 @@ class Run<Value> {
   async #call(): Promise<Verdict | undefined> {
     const verdict = (await this.#handler(this.#delivery.value, this.#context())) ?? undefined;
     // Forwards that the handler did not await belong to the message all the same: an ack before them would lose them.
-    await Promise.all(this.#forwarding);
+    await this.#forwardings.settled();
     return verdict;
   }
 
@@ -134,13 +135,7 @@ class Run<Value> {
       enqueuedAtMs,
       queue: this.#options.queue,
       signal: this.#controller.signal,
-      forward: (target, value, options) => {
-        const forwarding = this.#addForward(target, value, options);
-        // Seen by whoever awaits it and by the end of the handler; not also as a rejection that nobody handled.
-        forwarding.catch(ignore);
-        this.#forwarding.push(forwarding);
-        return forwarding;
-      },
+      forward: (target, value, options) => this.#forwardings.add(this.#addForward(target, value, options)),
     };
   }
 
@@ -245,5 +240,3 @@ class Run<Value> {
 function isPassing(error: unknown): boolean {
   return isQueueFSError(error) && (error.retryable || error.code === "outcome-unknown");
 }
-
-function ignore(): void {}

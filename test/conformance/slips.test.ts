@@ -47,6 +47,21 @@ describe.each(STORES)("slips over $name", (kind) => {
     expect(await to.size()).toBe(1);
   });
 
+  test("a forward whose failure the handler caught itself does not fail it", async () => {
+    const from = new NamedQueue<string>(store.backend, "from", { codec: textCodec });
+    const to = new NamedQueue<string>(store.backend, "to", { codec: textCodec });
+    await from.enqueue("x");
+    const outcome = await from.dequeue(async (_value, context) => {
+      try {
+        await context.forward(to, undefined as never);
+      } catch {
+        await context.forward(to, "instead");
+      }
+    });
+    expect(outcome).toBe("done");
+    expect((await to.peek())?.value).toBe("instead");
+  });
+
   test.each([{}, { firstMs: 5 }, { firstMs: 5, maximumMs: 1 }, { firstMs: Number.NaN, maximumMs: 5 }, () => 5])(
     "a backoff that is none, %j, is refused at once",
     (backoff) => {
