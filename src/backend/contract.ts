@@ -17,6 +17,7 @@ import type {
   EnqueueAnswer,
   ExtendItem,
   Finding,
+  Forward,
   ListedMessage,
   Mark,
   MarkAnswer,
@@ -30,10 +31,24 @@ import type {
   QueueSettings,
   QueueStatus,
   Recovered,
+  ReleaseAnswer,
   Statistics,
   Status,
 } from "../core/message.ts";
-import type { MessageId, QueueName, Receipt } from "../core/names.ts";
+import type { MessageId, QueueName, Receipt, TaskId } from "../core/names.ts";
+import type {
+  CancelledTask,
+  CreatedTask,
+  NewTask,
+  ProducerRenewal,
+  RedrivenTask,
+  SealedTask,
+  SealOptions,
+  Task,
+  TaskChange,
+  TaskFailure,
+  TaskListOptions,
+} from "../core/task.ts";
 
 /** What a backend says of itself. */
 export interface BackendDescription {
@@ -59,7 +74,10 @@ export interface Reopening {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Called when something may have changed in these queues (`undefined` for any). May be called without need; calls may be merged. */
+/**
+ * Called when something may have changed in these queues (`undefined` for any), or in some task (then the set may be empty). May be called
+ * without need; calls may be merged.
+ */
 export type ChangeListener = (queues: ReadonlySet<QueueName> | undefined) => void;
 
 /** One open store. Opened by its backend's `open…` function, which resolves when it works. */
@@ -96,7 +114,7 @@ export interface Backend extends AsyncDisposable {
   /** Gives messages back after a failure, with their old places; or to the dead letters when given up or their deliveries are used up. */
   nack(queue: QueueName, items: readonly NackItem[]): Promise<NackAnswer[]>;
   /** Gives messages back, at their old places, as if they had not been delivered: the delivery does not count. */
-  release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]>;
+  release(queue: QueueName, receipts: readonly Receipt[]): Promise<ReleaseAnswer[]>;
   /**
    * How long until a dequeue could find something merely because time passed, in milliseconds: 0 when a message is available now, else the
    * time to the earliest end of a lease or of a delay, else `undefined`. For consumers that sleep; new messages are told by `subscribe`.
@@ -126,7 +144,10 @@ export interface Backend extends AsyncDisposable {
   /** Counts, ages and settings of a queue; its pending and processing are one snapshot. */
   statistics(queue: QueueName): Promise<Statistics>;
 
-  /** One bounded step of recovery in all queues. Open stores run it by themselves; calling it more often is harmless. */
+  /**
+   * One bounded step of recovery in all queues and tasks: ended leases, owners and producers that are gone, what is left of cancelled tasks,
+   * records of tasks that were kept long enough. Open stores run it by themselves; calling it more often is harmless.
+   */
   recover(): Promise<Recovered>;
   /** Dead letters of a queue in the order they came. */
   deadLetters(queue: QueueName, options?: PageOptions): Promise<Page<DeadLetter>>;
@@ -134,6 +155,46 @@ export interface Backend extends AsyncDisposable {
   redrive(queue: QueueName, ids: readonly MessageId[]): Promise<("redriven" | "not-found")[]>;
   /** Removes dead letters for good. */
   drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]>;
+
+  // Tasks. A task's counts change in the very step that changes its messages, and it ends in the step that settles its last unacked message
+  // once it is sealed: as `cancelled` when it was cancelling, as `failed` when a message of it ended in failure or its producer failed, else
+  // as `completed`. From then on it never changes, and its record is removed when `keepMs` of that status has passed.
+  //
+  // `enqueue`, `ack` with forwards and `createTask` reject with `task-not-found` or `task-ended`, changing nothing, when they name a task that
+  // takes no more work. A nack, release or recovery of a message whose task is cancelling removes it, and a dequeue never hands one out. What
+  // is cleared or removed with its queue counts as failed. A redrive returns a dead letter to its task while that goes on; after the end of
+  // its task a redriven message belongs to none.
+
+  /** Makes a task and stores its first messages, all in one step. A missing queue fails the whole call, changing nothing. */
+  createTask(task: NewTask, batches?: readonly Forward[]): Promise<CreatedTask>;
+  /** One task, of one moment. @throws `task-not-found` */
+  task(id: TaskId): Promise<Task>;
+  /** Tasks, newest first. A page looks through 1,000 tasks at most: it may be short, even empty, and still have a next one. */
+  tasks(options?: TaskListOptions): Promise<Page<Task>>;
+  /** Changes what is said of a task. @throws `task-not-found`, `task-ended` once it has ended; a cancelling one may still be changed */
+  updateTask(id: TaskId, change: TaskChange): Promise<Task>;
+  /** Says that nobody adds to a task any more but its own handlers. It ends in this step when none of its messages is unacked. @throws `task-not-found` */
+  sealTask(id: TaskId, options?: SealOptions): Promise<SealedTask>;
+  /**
+   * Renews the leases of producers. One that ends before its producer sealed the task seals it with a failure, in the recovery of whatever
+   * process; a process that is gone (same host, SQLite) ends it too.
+   */
+  renewProducers(items: readonly ProducerRenewal[]): Promise<("renewed" | "stale")[]>;
+  /**
+   * Cancels a task: it is sealed and takes no more work from this step on, its pending messages are removed, and it ends once those in
+   * processing are settled. One step removes a bounded number; call again while there is `more` (recovery does so too). Repeats are harmless,
+   * and a task that has ended stays as it is. @throws `task-not-found`
+   */
+  cancelTask(id: TaskId, options?: { readonly reason?: string }): Promise<CancelledTask>;
+  /**
+   * Makes dead letters of the task `from` pending again, as messages of the task `into`, as {@link redrive} does: a bounded number of them,
+   * the oldest first. Both may be the same while it goes on. @throws `task-not-found`; `task-ended` when `into` takes no more work
+   */
+  redriveTask(from: TaskId, into: TaskId): Promise<RedrivenTask>;
+  /** Removes the record of a task that has ended; dead letters stay with their queues. @throws `task-not-found`, `task-active` */
+  removeTask(id: TaskId): Promise<void>;
+  /** Messages of a task that are dead letters now, in the order they came, over all queues. @throws `task-not-found` */
+  taskFailures(id: TaskId, options?: PageOptions): Promise<Page<TaskFailure>>;
 
   /**
    * Calls `listener` soon after anything changed in the store, by whatever process; the caller then looks again. It is a hint: callers keep

@@ -29,6 +29,11 @@ export const ERROR_TABLE = {
   "queue-not-found": row("ENOENT", 404, 4, false, "there is no queue of that name"),
   "path-not-found": row("ENOENT", 404, 4, false, "there is no file or directory at that path"),
   "message-not-found": row("ENOENT", 404, 4, false, "there is no such message or dead letter"),
+  "task-not-found": row("ENOENT", 404, 4, false, "there is no task of that id, or it was removed after its end"),
+  "task-ended": row("EPERM", 409, 20, false, "the task has ended or is being cancelled, so it takes no more work; nothing changed"),
+  "task-active": row("EBUSY", 409, 21, false, "the task has not ended, so it can be neither removed nor tried again"),
+  "task-failed": row("EIO", 500, 22, false, "the task that was waited for ended as failed"),
+  "task-cancelled": row("ECANCELED", 500, 23, false, "the task that was waited for ended as cancelled"),
   "not-in-processing": row("ENOENT", 409, 5, false, "the receipt is stale, or no message of that id is in processing; nothing changed"),
   "wrong-mode": row("EACCES", 403, 13, false, "a control file was read although it is for writing, or the other way round"),
   "is-a-directory": row("EISDIR", 400, 14, false, "the path is a directory, where a file is needed"),
@@ -109,6 +114,21 @@ export function isQueueFSError(error: unknown, code?: ErrorCode): error is Queue
 /** The error for a queue that does not exist, with the words every surface uses ("not found"). */
 export function queueNotFound(queue: string): QueueFSError {
   return new QueueFSError("queue-not-found", `queue ${quote(queue)} not found; create it first (mkdir, createQueue)`);
+}
+
+/** The error for a task that does not exist. */
+export function taskNotFound(task: string): QueueFSError {
+  return new QueueFSError("task-not-found", `task ${quote(task)} not found; it never was, or was removed after its end`);
+}
+
+/** The error for work that a task takes no more. @param status what it is instead of pending or running */
+export function taskEnded(task: string, status: string): QueueFSError {
+  return new QueueFSError("task-ended", `task ${quote(task)} is ${status} and takes no more work; make a new task`);
+}
+
+/** The error for removing or trying again a task that goes on. */
+export function taskActive(task: string, status: string): QueueFSError {
+  return new QueueFSError("task-active", `task ${quote(task)} is ${status}, not ended; wait for its end, or cancel it`);
 }
 
 /** The error for any call on an object that was closed. */

@@ -24,6 +24,8 @@ export const MESSAGE_EVENTS = {
   redrive: { dead: "pending" },
   drop: { dead: "removed" },
   clear: { pending: "removed", processing: "removed" },
+  // A message in processing is removed by what would make it pending again: nack, release, recovery.
+  "cancel task": { pending: "removed", processing: "removed" },
   "remove queue": { pending: "removed", processing: "removed", dead: "removed" },
 } as const satisfies Record<string, Partial<Record<MessageState, MessageState>>>;
 

@@ -57,3 +57,21 @@ export const LISTING_KEEP_BYTES = 1024 * 1024;
 export const DEFAULT_WAIT_POLL_MS = 1_000;
 /** Time between two looks of one waiter in a storm of changes, in milliseconds, a few looks at once aside: 100 reads a second at most. */
 export const WAIT_GAP_MS = 10;
+/** Characters of a task id: short enough for one component of a path. */
+export const MAX_TASK_ID_BYTES = 128;
+/** Bytes of the type and of the stage of a task, in UTF-8: names for people, kept with each task. */
+export const MAX_TASK_WORD_BYTES = 255;
+/** Characters of the resource of a task: the longest path that common systems have. */
+export const MAX_TASK_RESOURCE_CHARACTERS = 4_096;
+/** Bytes of meta and of result of a task, each, as JSON in UTF-8: 64 KiB; what is larger belongs into a file. */
+export const MAX_TASK_JSON_BYTES = 64 * 1024;
+/** Longest time that an ended task is kept, in milliseconds: 366 days. */
+export const MAX_TASK_KEEP_MS = 366 * 24 * 3600 * 1000;
+/** How long a completed or cancelled task is kept unless told otherwise, in milliseconds: one day. */
+export const DEFAULT_TASK_KEEP_MS = 24 * 3600 * 1000;
+/** How long a failed task is kept unless told otherwise, in milliseconds: seven days, so that somebody sees it. */
+export const DEFAULT_FAILED_TASK_KEEP_MS = 7 * 24 * 3600 * 1000;
+/** Tasks that one page of a listing looks through at most: bounds a step whatever the filter. */
+export const TASK_LISTING_STEP_ITEMS = 1_000;
+/** Messages that one step of cancelling removes or looks through beyond those, and dead letters that one step of trying again takes. */
+export const TASK_STEP_ITEMS = 500;

@@ -1,6 +1,6 @@
 /** The shapes of messages, deliveries, statuses and answers, the same on every backend and surface. */
 
-import type { MessageId, QueueName, Receipt } from "./names.ts";
+import type { MessageId, QueueName, Receipt, TaskId } from "./names.ts";
 
 /** The state of an unacknowledged message. */
 export type UnackedState = "pending" | "processing";
@@ -34,6 +34,8 @@ export interface NewMessage {
   readonly id?: MessageId;
   /** Not to be delivered before so many milliseconds have passed by the store's clock. 0 to 366 days, default 0. */
   readonly delayMs?: number;
+  /** The task that is to own it; it must exist, and neither have ended nor be cancelling. A `repeated` message stays whose it was. */
+  readonly task?: TaskId;
 }
 
 /** What became of one message of an enqueue. */
@@ -51,6 +53,8 @@ export interface Message {
   readonly enqueuedAtMs: number;
   /** How many deliveries were begun and not released, the current one included. 0 before the first. */
   readonly deliveryCount: number;
+  /** The task that owns it; absent when none does. */
+  readonly task?: TaskId;
 }
 
 /** A message as a listing shows it. */
@@ -119,8 +123,14 @@ export interface NackItem {
   readonly giveUp?: boolean;
 }
 
-/** What became of one nack: pending again, moved to the dead letters, or the receipt was stale and nothing changed. */
-export type NackAnswer = "pending" | "dead" | "stale";
+/**
+ * What became of one nack: pending again, moved to the dead letters, removed because its task is being cancelled, or the receipt was stale
+ * and nothing changed.
+ */
+export type NackAnswer = "pending" | "dead" | "cancelled" | "stale";
+
+/** What became of one release: pending again, removed because its task is being cancelled, or the receipt was stale and nothing changed. */
+export type ReleaseAnswer = "released" | "cancelled" | "stale";
 
 /** One lease to be renewed. */
 export interface ExtendItem {
@@ -179,7 +189,7 @@ export interface Statistics extends Status {
   readonly returned: number;
   /** Messages ever moved to the dead letters. */
   readonly deadLettered: number;
-  /** Messages ever removed by `clear`: tells a queue that was worked off from one that was emptied. */
+  /** Messages ever removed by `clear` or because their task was cancelled: tells a queue that was worked off from one that was emptied. */
   readonly cleared: number;
   /** Age of the oldest unacked message that is pending, in milliseconds by the wall clock; absent when none is. */
   readonly oldestPendingMs?: number;

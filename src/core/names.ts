@@ -2,7 +2,7 @@
 
 import { joinBase36 } from "./base36.ts";
 import { QueueFSError, quote } from "./errors.ts";
-import { MAX_ID_BYTES, MAX_NAME_COMPONENT_BYTES, MAX_NAME_DEPTH } from "./limits.ts";
+import { MAX_ID_BYTES, MAX_NAME_COMPONENT_BYTES, MAX_NAME_DEPTH, MAX_TASK_ID_BYTES } from "./limits.ts";
 
 declare const brand: unique symbol;
 
@@ -10,6 +10,8 @@ declare const brand: unique symbol;
 export type QueueName = string & { readonly [brand]: "QueueName" };
 /** The id of a message: chosen by the caller, or made by the store (`m-…`). Unique among all messages of its queue. */
 export type MessageId = string & { readonly [brand]: "MessageId" };
+/** The id of a task: chosen by the caller, or made by the store (`t-…`). */
+export type TaskId = string & { readonly [brand]: "TaskId" };
 /** The name of one delivery (`r-…`); it dies with that delivery and is never used again. */
 export type Receipt = string & { readonly [brand]: "Receipt" };
 
@@ -180,4 +182,32 @@ export function placeOfReceipt(receipt: string): { slot: number; sequence: numbe
   const token = Number.parseInt(match[3] as string, 36);
   const isSafe = Number.isSafeInteger(slot) && Number.isSafeInteger(sequence) && Number.isSafeInteger(token);
   return isSafe ? { slot, sequence, token } : undefined;
+}
+
+const TASK_ID_CHARACTERS = /^[A-Za-z0-9_~@+=-][A-Za-z0-9._~@:+=-]*$/;
+
+/**
+ * Checks the id of an existing task: 1 to 128 characters of A-Z a-z 0-9 . _ ~ @ : + = - that do not begin with a dot or colon, so that it is
+ * one component of a path.
+ *
+ * @throws QueueFSError `invalid-name`
+ */
+export function parseTaskId(id: unknown): TaskId {
+  if (typeof id === "string" && id.length <= MAX_TASK_ID_BYTES && TASK_ID_CHARACTERS.test(id)) return id as TaskId;
+  throw new QueueFSError(
+    "invalid-name",
+    `a task id must have 1 to ${MAX_TASK_ID_BYTES} characters of A-Z a-z 0-9 . _ ~ @ : + = - and not begin with a dot or colon, got ${quote(id)}`,
+  );
+}
+
+/** Checks an id that a caller chose for a new task: as {@link parseTaskId}, and not starting with `t-`. @throws QueueFSError `invalid-name` */
+export function parseChosenTaskId(id: unknown): TaskId {
+  const parsed = parseTaskId(id);
+  if (!parsed.startsWith("t-")) return parsed;
+  throw new QueueFSError("invalid-name", `task id ${quote(id)} starts with "t-", which marks what the store makes itself; choose another`);
+}
+
+/** The id of a task whose caller chose none. `number` is never used twice in a store. */
+export function makeTaskId(store: string, number: number): TaskId {
+  return `t-${store}-${number.toString(36)}` as TaskId;
 }

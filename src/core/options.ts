@@ -39,8 +39,14 @@ export interface ObjectOption {
   readonly meaning: string;
 }
 
+/** One option that is any JSON value; whoever writes it down checks it. */
+export interface JsonOption {
+  readonly type: "json";
+  readonly meaning: string;
+}
+
 /** One row of an option table. */
-export type OptionRow = IntegerOption | ChoiceOption | BooleanOption | TextOption | ObjectOption;
+export type OptionRow = IntegerOption | ChoiceOption | BooleanOption | TextOption | ObjectOption | JsonOption;
 /** The options of one function, by name. */
 export type OptionTable = Readonly<Record<string, OptionRow>>;
 
@@ -101,6 +107,8 @@ export function checkOption(what: string, row: OptionRow, value: unknown): unkno
         "invalid-argument",
         `${what} must be ${row.type === "text" ? "a text" : "true or false"}, got ${quote(value)}`,
       );
+    case "json":
+      return value;
     case "object":
       if ((typeof value === "object" || typeof value === "function") && value !== null) return value;
       throw new QueueFSError("invalid-argument", `${what} must be an object, got ${quote(value)}`);

@@ -19,7 +19,7 @@ import {
   MIN_LEASE_MS,
 } from "./limits.ts";
 import type { DequeueOptions, ExtendItem, NackItem, NewMessage, PageOptions, QueueSelection, QueueSettings } from "./message.ts";
-import { parseChosenMessageId, parseRequestId } from "./names.ts";
+import { parseChosenMessageId, parseRequestId, parseTaskId } from "./names.ts";
 import { checkInteger, type OptionTable, readOptions } from "./options.ts";
 
 /** Options of a dequeue, as a table. */
@@ -123,6 +123,7 @@ export function checkMessages(messages: readonly NewMessage[], maxMessageBytes: 
     }
     if (message.id !== undefined) parseChosenMessageId(message.id);
     if (message.delayMs !== undefined) checkInteger("delayMs", message.delayMs, 0, MAX_DELAY_MS);
+    if (message.task !== undefined) parseTaskId(message.task);
   }
   if (total > maxMessageBytes && messages.length > 1) {
     throw new QueueFSError(

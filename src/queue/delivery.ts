@@ -2,7 +2,7 @@
 
 import type { Backend } from "../backend/contract.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
-import type { AckAnswer, DeliveredMessage, Forward, NackAnswer } from "../core/message.ts";
+import type { AckAnswer, DeliveredMessage, Forward, NackAnswer, ReleaseAnswer } from "../core/message.ts";
 import type { MessageId, QueueName, Receipt } from "../core/names.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -103,14 +103,14 @@ export class Delivery<Value> implements AsyncDisposable {
   }
 
   /** Not begun, and not this consumer's fault: gives the message back at once, and this delivery does not count. */
-  async release(): Promise<"released" | "stale"> {
+  async release(): Promise<ReleaseAnswer> {
     const answer = await this.putBack();
     if (answer === "released") this.#context.telemetry.countRequeue();
     return answer;
   }
 
   /** Releases what was taken ahead and never looked at: the telemetry does not count it. */
-  async putBack(): Promise<"released" | "stale"> {
+  async putBack(): Promise<ReleaseAnswer> {
     if (!this.#begin()) return "stale";
     const [answer = "stale"] = await this.#attempt(() => this.#context.backend.release(this.#context.queue, [this.receipt]));
     return answer;

@@ -5,6 +5,7 @@ import { type Backoff, backoffMs, checkBackoff } from "../core/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from "../core/clock.ts";
 import { isQueueFSError, QueueFSError } from "../core/errors.ts";
 import { MAX_DEQUEUE_LIMIT } from "../core/limits.ts";
+import type { ReleaseAnswer } from "../core/message.ts";
 import { checkInteger, readOptions } from "../core/options.ts";
 import { Availability, rest } from "./availability.ts";
 import { tell } from "./callback.ts";
@@ -307,7 +308,7 @@ export class Worker<Value> implements AsyncDisposable {
     if (surplus.length > 0) this.#wakeTaking?.();
   }
 
-  async #release(delivery: Delivery<Value>, release: () => Promise<"released" | "stale">): Promise<void> {
+  async #release(delivery: Delivery<Value>, release: () => Promise<ReleaseAnswer>): Promise<void> {
     try {
       if ((await release()) === "released") this.#released += 1;
     } catch (error) {
