@@ -14,7 +14,7 @@ import type { MemoryStore } from "./store.ts";
  * Removes messages and stores what they forward. All is checked and decided before the first change, so that the step happens as a
  * whole or not at all. Forwards of stale receipts are checked too, but not stored.
  *
- * @throws QueueFSError `queue-not-found` for a queue to forward to, `invalid-argument`, `invalid-name`, `message-too-large`, `store-full`
+ * @throws QueueFSError `queue-not-found` for a queue to forward to, `task-not-found`, `task-ended`, `invalid-argument`, `invalid-name`, `message-too-large`, `store-full`
  */
 export function acknowledgeAndForward(store: MemoryStore, queue: QueueState, items: readonly AckItem[], step: Step): AckAnswer[] {
   checkForwards(store, items, step.bounds.maxMessageBytes);
@@ -33,7 +33,6 @@ export function acknowledgeAndForward(store: MemoryStore, queue: QueueState, ite
     acknowledge(queue, item.entry);
     return { outcome: "acked", forwarded: item.plans.map((plan) => admission.store(plan)) };
   });
-  store.changed(queue.name);
   for (const item of decided) {
     for (const plan of item?.plans ?? []) store.changed(plan.queue.name);
   }

@@ -6,6 +6,7 @@ import type { Entry } from "./entry.ts";
 import type { QueueState } from "./queue-state.ts";
 import { digestOf } from "./remembered.ts";
 import type { Resources } from "./resources.ts";
+import type { TaskState } from "./task-state.ts";
 import { type Bounds, checkRoom } from "./totals.ts";
 
 /** Ids that one call with an id looks at for forgetting: more than it adds, so that remembered ids do not pile up. */
@@ -26,6 +27,7 @@ interface Planned {
   readonly message: NewMessage;
   readonly outcome: EnqueueAnswer["outcome"];
   readonly digest: string;
+  readonly task: TaskState | undefined;
 }
 
 /** The messages of one step for one queue, decided upon. */
@@ -51,7 +53,7 @@ export class Admission {
     this.#step = step;
   }
 
-  /** Decides about messages that come after those planned before. */
+  /** Decides about messages that come after those planned before. @throws QueueFSError `task-not-found`, `task-ended` */
   plan(queue: QueueState, messages: readonly NewMessage[]): Plan {
     return { queue, planned: messages.map((message) => this.#decide(queue, message)) };
   }
@@ -76,9 +78,9 @@ export class Admission {
     checkRoom(totals, bounds, this.#messages, this.#bytes, this.#ids);
   }
 
-  /** Stores what was decided. Nothing of it can fail after {@link check}. */
-  store({ queue, planned }: Plan): EnqueueAnswer[] {
-    return planned.map((item) => this.#store(queue, item));
+  /** Stores what was decided. Nothing of it can fail after {@link check}. @param owner the task that is to own all of it */
+  store({ queue, planned }: Plan, owner?: TaskState): EnqueueAnswer[] {
+    return planned.map((item) => this.#store(queue, item, owner ?? item.task));
   }
 
   #decide(queue: QueueState, message: NewMessage): Planned {
@@ -95,7 +97,8 @@ export class Admission {
       this.#bytes += message.data.length;
       if (id !== undefined) this.#take(queue, id, digest);
     }
-    return { message, outcome, digest };
+    const task = message.task === undefined ? undefined : this.#resources.tasks.open(message.task);
+    return { message, outcome, digest, task };
   }
 
   #knownDigest(queue: QueueState, id: MessageId): string | undefined {
@@ -116,10 +119,10 @@ export class Admission {
     this.#ids += 1;
   }
 
-  #store(queue: QueueState, { message, outcome, digest }: Planned): EnqueueAnswer {
+  #store(queue: QueueState, { message, outcome, digest }: Planned, task: TaskState | undefined): EnqueueAnswer {
     const { nowMs, wallMs, rememberMs } = this.#step;
     if (outcome !== "enqueued") return { outcome, id: message.id as MessageId };
-    const id = queue.append(message.data, message.id, message.delayMs ?? 0, wallMs, nowMs);
+    const id = queue.append(message.data, message.id, message.delayMs ?? 0, wallMs, nowMs, task);
     if (message.id !== undefined) {
       queue.ids.purge(nowMs, PURGE_PER_ID, rememberMs);
       queue.ids.add({ id, place: queue.lastPlace, digest, untilMs: nowMs + rememberMs });

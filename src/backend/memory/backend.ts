@@ -12,6 +12,7 @@ import type {
   EnqueueAnswer,
   ExtendItem,
   Finding,
+  Forward,
   ListedMessage,
   Mark,
   MarkAnswer,
@@ -25,10 +26,11 @@ import type {
   QueueSettings,
   QueueStatus,
   Recovered,
+  ReleaseAnswer,
   Statistics,
   Status,
 } from "../../core/message.ts";
-import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
+import { type MessageId, parseQueueName, parseTaskId, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkBatch,
@@ -41,17 +43,43 @@ import {
   checkPage,
   checkSelection,
   type DequeueRequest,
+  storableReason,
 } from "../../core/request.ts";
+import type {
+  CancelledTask,
+  CreatedTask,
+  NewTask,
+  ProducerRenewal,
+  RedrivenTask,
+  SealedTask,
+  SealOptions,
+  Task,
+  TaskChange,
+  TaskFailure,
+  TaskListOptions,
+} from "../../core/task.ts";
+import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList } from "../../core/task-request.ts";
 import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
 import { acknowledgeAndForward } from "./acknowledge.ts";
 import { Admission, type Step } from "./admission.ts";
 import { acknowledge, applyTime, deliver, drop, extend, findNext, nack, redrive, release, timeToNext } from "./deliveries.ts";
 import { inspectStore } from "./inspect.ts";
-import { isSettled, markPlace, pageOfDeadLetters, pageOfMessages, statisticsOf, toMessage } from "./listing.ts";
+import {
+  isSettled,
+  markPlace,
+  pageOfDeadLetters,
+  pageOfFailures,
+  pageOfMessages,
+  pageOfTasks,
+  statisticsOf,
+  toMessage,
+} from "./listing.ts";
 import type { MemoryConfiguration } from "./options.ts";
 import type { QueueState } from "./queue-state.ts";
 import { deliverOnce } from "./repeat.ts";
 import type { MemoryStore, Subscription } from "./store.ts";
+import type { TaskState } from "./task-state.ts";
+import { cancelTask, createTask, redriveTask, removePending, removeTask, renewProducer, sealTask, updateTask } from "./task-steps.ts";
 import { checkRoom } from "./totals.ts";
 
 /** What a dequeue without options asks. */
@@ -101,7 +129,9 @@ export class MemoryBackend implements Backend {
   }
 
   async removeQueue(path: QueueName, options?: { readonly recursive?: boolean }): Promise<number> {
-    return this.#open().remove(path, options?.recursive === true);
+    const removed = this.#open().remove(path, options?.recursive === true);
+    this.#settleTasks();
+    return removed;
   }
 
   async listQueues(options?: PageOptions & { readonly under?: QueueName | "" }): Promise<Page<QueueName>> {
@@ -123,7 +153,7 @@ export class MemoryBackend implements Backend {
     let isPlain = true;
     for (const message of messages) {
       bytes += message.data.length;
-      isPlain &&= message.id === undefined && message.delayMs === undefined;
+      isPlain &&= message.id === undefined && message.delayMs === undefined && message.task === undefined;
     }
     const answers = isPlain ? this.#append(state, messages, bytes) : this.#admit(state, messages);
     this.#store.changed(queue);
@@ -143,7 +173,9 @@ export class MemoryBackend implements Backend {
     const admission = new Admission(queue.resources, this.#step());
     const plan = admission.plan(queue, messages);
     admission.check();
-    return admission.store(plan);
+    const answers = admission.store(plan);
+    this.#settleTasks();
+    return answers;
   }
 
   async dequeue(queue: QueueName, options?: DequeueOptions): Promise<DeliveredMessage[]> {
@@ -158,6 +190,7 @@ export class MemoryBackend implements Backend {
     const delivered =
       request.requestId === undefined ? deliver(state, request, nowMs, random) : deliverOnce(state, request, nowMs, this.#configuration);
     if (delivered.length > 0) this.#store.changed(queue);
+    this.#settleTasks();
     return delivered;
   }
 
@@ -168,13 +201,12 @@ export class MemoryBackend implements Backend {
   #ack(queue: QueueName, items: readonly AckItem[]): AckAnswer[] {
     checkBatch("ack", items);
     const state = this.#queue(queue);
-    for (const item of items) {
-      if (item.forward !== undefined && item.forward.length > 0) return acknowledgeAndForward(this.#store, state, items, this.#step());
-    }
+    const answers = items.some((item) => item.forward !== undefined && item.forward.length > 0)
+      ? acknowledgeAndForward(this.#store, state, items, this.#step())
+      : acknowledgeAll(state, items);
     this.#store.changed(queue);
-    const [only] = items;
-    if (items.length === 1 && only !== undefined) return [acknowledgeReceipt(state, only.receipt)];
-    return items.map((item) => acknowledgeReceipt(state, item.receipt));
+    this.#settleTasks();
+    return answers;
   }
 
   async ackById(queue: QueueName, ids: readonly MessageId[]): Promise<("acked" | "not-in-processing")[]> {
@@ -195,7 +227,7 @@ export class MemoryBackend implements Backend {
     return this.#each(state, items, (item) => nack(state, item, nowMs, this.#wallMs));
   }
 
-  async release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]> {
+  async release(queue: QueueName, receipts: readonly Receipt[]): Promise<ReleaseAnswer[]> {
     checkBatch("release", receipts);
     const state = this.#queue(queue);
     const nowMs = this.#configuration.clock.monotonicMs();
@@ -226,6 +258,7 @@ export class MemoryBackend implements Backend {
   async clear(queue: QueueName): Promise<Cleared> {
     const cleared = this.#queue(queue).clear();
     this.#store.changed(queue);
+    this.#settleTasks();
     return cleared;
   }
 
@@ -272,7 +305,9 @@ export class MemoryBackend implements Backend {
     checkBatch("redrive", ids);
     const state = this.#queue(queue);
     this.#store.changed(queue);
-    return redrive(state, ids);
+    const answers = redrive(state, ids);
+    this.#settleTasks();
+    return answers;
   }
 
   async drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]> {
@@ -280,6 +315,70 @@ export class MemoryBackend implements Backend {
     const state = this.#queue(queue);
     this.#store.changed(queue);
     return drop(state, ids);
+  }
+
+  async createTask(task: NewTask, batches: readonly Forward[] = []): Promise<CreatedTask> {
+    const request = checkNewTask(task);
+    const created = createTask(this.#open(), request, batches, this.#step(), this.#configuration.random);
+    this.#settleTasks();
+    const shown = created.task.show();
+    if (created.enqueued === undefined) return { outcome: "exists", task: shown };
+    const { producer } = created.task;
+    return { outcome: "created", task: shown, ...(producer === undefined ? {} : { producer: producer.token }), enqueued: created.enqueued };
+  }
+
+  async task(id: TaskId): Promise<Task> {
+    return this.#task(id).show();
+  }
+
+  async tasks(options?: TaskListOptions): Promise<Page<Task>> {
+    return pageOfTasks(this.#open().resources.tasks, checkTaskList(options));
+  }
+
+  async updateTask(id: TaskId, change: TaskChange): Promise<Task> {
+    const checked = checkTaskChange(change);
+    const task = this.#task(id);
+    updateTask(this.#store, task, checked);
+    this.#settleTasks();
+    return task.show();
+  }
+
+  async sealTask(id: TaskId, options?: SealOptions): Promise<SealedTask> {
+    const checked = checkSeal(options);
+    const task = this.#task(id);
+    const isSealed = sealTask(this.#store, task, checked);
+    this.#settleTasks();
+    return { outcome: isSealed ? "sealed" : "stale", task: task.show() };
+  }
+
+  async renewProducers(items: readonly ProducerRenewal[]): Promise<("renewed" | "stale")[]> {
+    checkRenewals(items);
+    const store = this.#open();
+    const nowMs = this.#configuration.clock.monotonicMs();
+    return items.map((item) => renewProducer(store, item, nowMs));
+  }
+
+  async cancelTask(id: TaskId, options?: { readonly reason?: string }): Promise<CancelledTask> {
+    const task = this.#task(id);
+    cancelTask(this.#store, task, storableReason(options?.reason) || undefined);
+    const { removed, more } = task.ended === undefined ? removePending(this.#store, task) : { removed: 0, more: false };
+    this.#settleTasks();
+    return { task: task.show(), removed, more };
+  }
+
+  async redriveTask(from: TaskId, into: TaskId): Promise<RedrivenTask> {
+    const redriven = redriveTask(this.#open(), parseTaskId(from), parseTaskId(into));
+    this.#settleTasks();
+    return redriven;
+  }
+
+  async removeTask(id: TaskId): Promise<void> {
+    removeTask(this.#store, this.#task(id));
+    this.#store.changed();
+  }
+
+  async taskFailures(id: TaskId, options?: PageOptions): Promise<Page<TaskFailure>> {
+    return pageOfFailures(this.#task(id), options);
   }
 
   subscribe(listener: ChangeListener): () => void {
@@ -317,6 +416,15 @@ export class MemoryBackend implements Backend {
     return this.#open().queue(name);
   }
 
+  #task(id: TaskId): TaskState {
+    return this.#open().resources.tasks.get(parseTaskId(id));
+  }
+
+  /** The last thing of each step that may have changed a task. */
+  #settleTasks(): void {
+    if (this.#store.resources.tasks.settle(this.#wallMs)) this.#store.changed();
+  }
+
   #step(): Step {
     const { clock, rememberMs, bounds } = this.#configuration;
     return { nowMs: clock.monotonicMs(), wallMs: this.#wallMs(), rememberMs, bounds };
@@ -324,13 +432,16 @@ export class MemoryBackend implements Backend {
 
   #recover(): Recovered {
     const { clock, rememberMs } = this.#configuration;
-    return this.#store.recover(clock.monotonicMs(), this.#wallMs, rememberMs);
+    const recovered = this.#store.recover(clock.monotonicMs(), this.#wallMs, rememberMs);
+    this.#settleTasks();
+    return recovered;
   }
 
   /** Answers item for item in one step, and tells listeners. */
   #each<Item, Answer>(queue: QueueState, items: readonly Item[], change: (item: Item) => Answer): Answer[] {
     const answers = items.map(change);
     this.#store.changed(queue.name);
+    this.#settleTasks();
     return answers;
   }
 }
@@ -342,6 +453,12 @@ function statusOf(queue: QueueState): QueueStatus {
 /** Answers without content are shared, and frozen. */
 const ACKED: AckAnswer = Object.freeze({ outcome: "acked", forwarded: Object.freeze([]) });
 const STALE: AckAnswer = Object.freeze({ outcome: "stale" });
+
+function acknowledgeAll(queue: QueueState, items: readonly AckItem[]): AckAnswer[] {
+  const [only] = items;
+  if (items.length === 1 && only !== undefined) return [acknowledgeReceipt(queue, only.receipt)];
+  return items.map((item) => acknowledgeReceipt(queue, item.receipt));
+}
 
 function acknowledgeReceipt(queue: QueueState, receipt: Receipt): AckAnswer {
   const entry = queue.processing.find(receipt);

@@ -1,6 +1,6 @@
 /** The messages of one queue that were never handed out, in the order of their enqueue. */
 
-import { Entry, NO_BYTES, WAITING } from "./entry.ts";
+import { Entry, NO_BYTES, WAITING, WITHDRAWN } from "./entry.ts";
 import type { OrderedLog } from "./ordered-log.ts";
 import { RetiredSegments } from "./retired-segments.ts";
 import { Ring } from "./ring.ts";
@@ -17,6 +17,8 @@ export class Backlog {
   readonly #segments = new Ring<Segment>();
   #nextCapacity = FIRST_SEGMENT_BYTES;
   #waiting = 0;
+  /** Places of withdrawn messages that the cursor has not come to yet. It never rests on one. */
+  readonly #withdrawn = new Set<number>();
 
   /** @param passed where the queue keeps the entries that the cursor has passed */
   constructor(pool: SegmentPool, passed: OrderedLog<Entry>) {
@@ -74,6 +76,7 @@ export class Backlog {
       const aside = segment.aside();
       if (aside === undefined || aside.state === WAITING) return segment.firstPlace + segment.passed;
       this.#passed.push(segment.pass());
+      if (this.#withdrawn.size > 0) this.#skipWithdrawn();
     }
     return Number.POSITIVE_INFINITY;
   }
@@ -83,11 +86,38 @@ export class Backlog {
     const entry = (this.#segments.first() as Segment).pass();
     this.#waiting -= 1;
     this.#passed.push(entry);
+    if (this.#withdrawn.size > 0) this.#skipWithdrawn();
     return entry;
+  }
+
+  /** Takes a message out of the middle of the line, where it stands with an entry of its own; its record is passed over later. */
+  withdraw(entry: Entry): void {
+    if (entry.state === WAITING) this.#waiting -= 1;
+    entry.state = WITHDRAWN;
+    this.#withdrawn.add(entry.place);
+    this.#skipWithdrawn();
+  }
+
+  /** Whether the message of a place beyond the cursor was withdrawn. */
+  isWithdrawn(place: number): boolean {
+    return this.#withdrawn.has(place);
+  }
+
+  #skipWithdrawn(): void {
+    for (let segment = this.#current(); segment?.aside()?.state === WITHDRAWN; segment = this.#current()) {
+      const entry = segment.pass();
+      this.#withdrawn.delete(entry.place);
+      this.letGo(entry);
+    }
   }
 
   /** Shows the messages from `place` on that the cursor has not passed, in order, until `visitor` answers false. */
   visit(place: number, visitor: (entry: Entry) => boolean): boolean {
+    if (this.#withdrawn.size > 0) return this.#visitAll(place, (entry) => entry.state === WITHDRAWN || visitor(entry));
+    return this.#visitAll(place, visitor);
+  }
+
+  #visitAll(place: number, visitor: (entry: Entry) => boolean): boolean {
     for (let index = this.#segmentIndex(place); index < this.#segments.length; index += 1) {
       if (!this.#segments.at(index).visit(place, visitor)) return false;
     }

@@ -2,6 +2,7 @@
 
 import type { MessageId } from "../../core/names.ts";
 import { OrderedLog, type Placed } from "./ordered-log.ts";
+import type { Failure, TaskState } from "./task-state.ts";
 
 /** A message that was given up on. Its bytes are its own. */
 export interface DeadRecord extends Placed {
@@ -16,6 +17,9 @@ export interface DeadRecord extends Placed {
   readonly deliveryCount: number;
   readonly reason: string;
   readonly diedAtMs: number;
+  /** The task that owned it, and its entry among that task's failures. */
+  readonly task: TaskState | undefined;
+  failure: Failure | undefined;
 }
 
 /** What a dead letter counts against the bytes of the store. */
@@ -46,12 +50,13 @@ export class DeadLetters {
   }
 
   /** Adds one; its number follows from the order of the calls. */
-  add(record: Omit<DeadRecord, "place" | "removed">): void {
+  add(record: Omit<DeadRecord, "place" | "removed" | "failure">): DeadRecord {
     this.#lastPlace += 1;
-    const numbered: DeadRecord = { ...record, place: this.#lastPlace, removed: false };
+    const numbered: DeadRecord = { ...record, place: this.#lastPlace, removed: false, failure: undefined };
     this.#log.push(numbered);
     this.#byId.set(record.id, numbered);
     this.#weight += deadWeight(record);
+    return numbered;
   }
 
   /** Removes the one of that id and returns it, or `undefined` when there is none. */
@@ -60,6 +65,7 @@ export class DeadLetters {
     if (record === undefined) return undefined;
     this.#byId.delete(id);
     this.#log.remove(record);
+    if (record.failure !== undefined) record.task?.failures.remove(record.failure);
     this.#weight -= deadWeight(record);
     return record;
   }

@@ -2,12 +2,13 @@
 
 import type { Random } from "../../core/clock.ts";
 import { DEFAULT_MAX_MESSAGE_BYTES, RECOVERY_STEP_ITEMS } from "../../core/limits.ts";
-import type { DeliveredMessage, ExtendItem, NackAnswer, NackItem } from "../../core/message.ts";
+import type { DeliveredMessage, ExtendItem, NackAnswer, NackItem, ReleaseAnswer } from "../../core/message.ts";
 import { type MessageId, makeReceipt, type Receipt } from "../../core/names.ts";
 import { type DequeueRequest, storableReason, usedUpReason } from "../../core/request.ts";
 import { deadWeight } from "./dead-letters.ts";
-import { Entry } from "./entry.ts";
+import { DUE, Entry, WAITING } from "./entry.ts";
 import { isCurrentLease, type QueueState } from "./queue-state.ts";
+import type { TaskState } from "./task-state.ts";
 
 /** Payload bytes after which one dequeue stops, however many messages were asked for: the copies must fit into memory. */
 const DELIVERY_BYTES = DEFAULT_MAX_MESSAGE_BYTES;
@@ -29,9 +30,14 @@ export function deliver(queue: QueueState, request: DequeueRequest, nowMs: numbe
 
 /** Takes the available message of the lowest place out of its collection, or `undefined` when none is available. */
 function takeNext(queue: QueueState): Entry | undefined {
-  const waiting = queue.backlog.settle();
-  if (queue.due.firstKey() < waiting) return queue.due.pop();
-  return waiting === Number.POSITIVE_INFINITY ? undefined : queue.backlog.take();
+  for (;;) {
+    const waiting = queue.backlog.settle();
+    let entry: Entry | undefined;
+    if (queue.due.firstKey() < waiting) entry = queue.due.pop();
+    else if (waiting !== Number.POSITIVE_INFINITY) entry = queue.backlog.take();
+    if (entry?.task?.cancelling !== true) return entry;
+    queue.cancel(entry);
+  }
 }
 
 function handOut(queue: QueueState, entry: Entry, leaseMs: number, nowMs: number, random: Random): DeliveredMessage {
@@ -39,7 +45,7 @@ function handOut(queue: QueueState, entry: Entry, leaseMs: number, nowMs: number
   entry.deliveryCount += 1;
   queue.hold(entry, receipt, nowMs + leaseMs);
   queue.counts.delivered += 1;
-  return {
+  const delivered = {
     id: queue.idOf(entry),
     data: queue.resources.copies.copy(entry),
     enqueuedAtMs: entry.enqueuedAtMs,
@@ -47,6 +53,15 @@ function handOut(queue: QueueState, entry: Entry, leaseMs: number, nowMs: number
     receipt,
     leaseMs,
   };
+  return entry.task === undefined ? delivered : { ...delivered, task: begin(queue, entry.task) };
+}
+
+function begin(queue: QueueState, task: TaskState): TaskState["id"] {
+  if (!task.started) {
+    task.started = true;
+    queue.resources.tasks.touch(task);
+  }
+  return task.id;
 }
 
 /**
@@ -77,7 +92,9 @@ export function recoverEnded(queue: QueueState, atMost: number, nowMs: number, w
     const entry = queue.leases.pop() as Entry;
     if (!isCurrentLease(entry, stamp)) continue;
     recovered += 1;
-    if (isUsedUp(queue, entry)) {
+    if (entry.task?.cancelling === true) {
+      cancelHeld(queue, entry);
+    } else if (isUsedUp(queue, entry)) {
       bury(queue, entry, usedUpReason(entry.deliveryCount, entry.reason), wallMs());
       dead += 1;
     } else {
@@ -91,6 +108,7 @@ export function recoverEnded(queue: QueueState, atMost: number, nowMs: number, w
 export function findNext(queue: QueueState, nowMs: number): Entry | undefined {
   queue.mature(nowMs);
   let next = queue.due.firstKey() < queue.backlog.settle() ? queue.due.first() : queue.backlog.first();
+  if (next?.task?.cancelling === true) next = firstToStay(queue);
   // The ended leases that a dequeue would recover are taken out of the heap, and put back.
   const ended: { entry: Entry; untilMs: number }[] = [];
   while (queue.leases.firstKey() <= nowMs && (ended.length < RECOVERY_STEP_ITEMS || next === undefined)) {
@@ -99,10 +117,20 @@ export function findNext(queue: QueueState, nowMs: number): Entry | undefined {
     const entry = queue.leases.pop() as Entry;
     if (!isCurrentLease(entry, stamp)) continue;
     ended.push({ entry, untilMs });
-    if (!isUsedUp(queue, entry) && (next === undefined || entry.place < next.place)) next = entry;
+    if (!isUsedUp(queue, entry) && entry.task?.cancelling !== true && (next === undefined || entry.place < next.place)) next = entry;
   }
   for (const { entry, untilMs } of ended) queue.lease(entry, untilMs);
   return next;
+}
+
+/** The first available message whose task is not being cancelled. */
+function firstToStay(queue: QueueState): Entry | undefined {
+  let first: Entry | undefined;
+  queue.visit(0, (entry) => {
+    if ((entry.state === WAITING || entry.state === DUE) && entry.task?.cancelling !== true) first = entry;
+    return first === undefined;
+  });
+  return first;
 }
 
 /** How long until time alone may bring a message, in milliseconds: 0 when one is available, `undefined` when nothing waits for time. */
@@ -119,6 +147,15 @@ export function acknowledge(queue: QueueState, entry: Entry): void {
   queue.letLoose(entry);
   queue.remove(entry);
   queue.counts.acked += 1;
+  if (entry.task === undefined) return;
+  queue.disown(entry);
+  entry.task.done += 1;
+}
+
+/** Removes a message in processing because its task is being cancelled. */
+function cancelHeld(queue: QueueState, entry: Entry): void {
+  queue.letLoose(entry);
+  queue.cancel(entry);
 }
 
 /** Gives one message back after a failure. */
@@ -131,6 +168,10 @@ export function nack(queue: QueueState, item: NackItem, nowMs: number, wallMs: (
     bury(queue, entry, entry.reason === "" ? "given up by its consumer" : entry.reason, wallMs());
     return "dead";
   }
+  if (entry.task?.cancelling === true) {
+    cancelHeld(queue, entry);
+    return "cancelled";
+  }
   if (isUsedUp(queue, entry)) {
     bury(queue, entry, usedUpReason(entry.deliveryCount, entry.reason), wallMs());
     return "dead";
@@ -140,9 +181,13 @@ export function nack(queue: QueueState, item: NackItem, nowMs: number, wallMs: (
 }
 
 /** Gives one message back as if it had not been delivered. */
-export function release(queue: QueueState, receipt: Receipt, nowMs: number): "released" | "stale" {
+export function release(queue: QueueState, receipt: Receipt, nowMs: number): ReleaseAnswer {
   const entry = queue.processing.find(receipt);
   if (entry === undefined) return "stale";
+  if (entry.task?.cancelling === true) {
+    cancelHeld(queue, entry);
+    return "cancelled";
+  }
   entry.deliveryCount -= 1;
   giveBack(queue, entry, 0, nowMs);
   return "released";
@@ -178,22 +223,30 @@ function bury(queue: QueueState, entry: Entry, reason: string, wallMs: number): 
     deliveryCount: entry.deliveryCount,
     reason,
     diedAtMs: wallMs,
+    task: entry.task,
   };
   queue.letLoose(entry);
   queue.remove(entry);
-  queue.dead.add(record);
+  const buried = queue.dead.add(record);
+  queue.disown(entry)?.bury(queue, buried);
   queue.resources.totals.messages += 1;
   queue.resources.totals.bytes += deadWeight(record);
   queue.counts.deadLettered += 1;
 }
 
-/** Makes dead letters pending again, at their old places. */
-export function redrive(queue: QueueState, ids: readonly MessageId[]): ("redriven" | "not-found")[] {
+/** Makes dead letters pending again, at their old places. @param into the task that is to own them; their own if absent, while it goes on */
+export function redrive(queue: QueueState, ids: readonly MessageId[], into?: TaskState): ("redriven" | "not-found")[] {
   const entries: Entry[] = [];
   const answers = ids.map((id) => {
     const record = takeDead(queue, id);
     if (record === undefined) return "not-found";
-    entries.push(new Entry(record.oldPlace, record.id, record.enqueuedAtMs, record.data, 0, record.data.length, undefined));
+    const entry = new Entry(record.oldPlace, record.id, record.enqueuedAtMs, record.data, 0, record.data.length, undefined);
+    entries.push(entry);
+    if (into !== undefined && into !== record.task) queue.own(entry, into);
+    else if (record.task?.isOpen === true) {
+      record.task.revive();
+      queue.ownAgain(entry, record.task);
+    }
     return "redriven";
   });
   entries.sort((left, right) => left.place - right.place);

@@ -3,6 +3,7 @@
 import type { MessageId, Receipt } from "../../core/names.ts";
 import type { Placed } from "./ordered-log.ts";
 import type { Segment } from "./segment.ts";
+import type { TaskState } from "./task-state.ts";
 
 /** Not delivered yet and deliverable in its turn: it stands in the backlog. */
 export const WAITING = 0;
@@ -13,8 +14,11 @@ export const DUE = 2;
 /** In a consumer's hands. */
 export const PROCESSING = 3;
 
+/** Removed with its task while it stood in the backlog, where its record stays until the cursor comes by. */
+export const WITHDRAWN = 4;
+
 /** Where a message is. */
-export type EntryState = typeof WAITING | typeof DELAYED | typeof DUE | typeof PROCESSING;
+export type EntryState = typeof WAITING | typeof DELAYED | typeof DUE | typeof PROCESSING | typeof WITHDRAWN;
 
 /** Bytes of nothing. */
 export const NO_BYTES = new Uint8Array(0);
@@ -40,6 +44,8 @@ export class Entry implements Placed {
   reason = "";
   /** The receipt of the delivery, while in processing. */
   receipt: Receipt | undefined = undefined;
+  /** The task that owns it. */
+  task: TaskState | undefined = undefined;
   /** The stamp of its latest push to the leases, 0 while not in processing. */
   leaseStamp = 0;
 

@@ -2,9 +2,10 @@
 
 import type { Finding } from "../../core/message.ts";
 import { deadWeight } from "./dead-letters.ts";
-import { DELAYED, DUE, PROCESSING, WAITING } from "./entry.ts";
+import { DELAYED, DUE, PROCESSING, WAITING, WITHDRAWN } from "./entry.ts";
 import type { QueueState } from "./queue-state.ts";
 import type { MemoryStore } from "./store.ts";
+import type { TaskState } from "./task-state.ts";
 import type { Bounds } from "./totals.ts";
 
 /** The share of a bound from which on a warning is given. */
@@ -44,11 +45,13 @@ export function inspectStore(store: MemoryStore, bounds: Bounds): Finding[] {
         }
       : { severity: "error", check: "counters", message: `${faults.slice(0, 10).join("; ")}; this is a bug of QueueFS, please report it` },
   );
+  findings.push(inspectTasks(store));
   findings.push(
     fullness("message-limit", "maxMessages", totals.messages, bounds.maxMessages),
     fullness("byte-limit", "maxBytes", totals.bytes, bounds.maxBytes),
     fullness("remember-limit", "maxRemembered", totals.remembered, bounds.maxRemembered),
     fullness("queue-limit", "maxQueues", store.queues.size, bounds.maxQueues),
+    fullness("task-limit", "maxTasks", store.resources.tasks.byId.size, bounds.maxTasks),
   );
   return findings;
 }
@@ -63,9 +66,27 @@ function fullness(check: string, option: string, used: number, bound: number): F
   };
 }
 
+/** Whether each task counts as unacked what its queues hold of it, and has ended if it should have. */
+function inspectTasks(store: MemoryStore): Finding {
+  const unacked = new Map<TaskState, number>();
+  for (const queue of store.queues.values()) {
+    for (const [task, count] of queue.owners) unacked.set(task, (unacked.get(task) ?? 0) + count);
+  }
+  const { byId } = store.resources.tasks;
+  for (const task of byId.values()) {
+    const found = unacked.get(task) ?? 0;
+    if (found !== task.unacked || task.verdict() !== undefined || (task.ended !== undefined && found > 0)) {
+      const message = `task "${task.id}" (${task.status}) counts ${task.unacked} unacked messages, its queues ${found}; this is a bug of QueueFS, please report it`;
+      return { severity: "error", check: "tasks", message };
+    }
+  }
+  return { severity: "ok", check: "tasks", message: `the counts of ${byId.size} tasks agree with their messages` };
+}
+
 /** Where the counters of a queue and a walk over its messages differ. */
 function faultsOf(queue: QueueState): string[] {
-  const counts = { [WAITING]: 0, [DELAYED]: 0, [DUE]: 0, [PROCESSING]: 0 };
+  const counts = { [WAITING]: 0, [DELAYED]: 0, [DUE]: 0, [PROCESSING]: 0, [WITHDRAWN]: 0 };
+  const owned = new Map<TaskState, number>();
   let weight = 0;
   let last = 0;
   const faults: string[] = [];
@@ -74,6 +95,7 @@ function faultsOf(queue: QueueState): string[] {
   };
   queue.visit(0, (entry) => {
     counts[entry.state] += 1;
+    if (entry.task !== undefined) owned.set(entry.task, (owned.get(entry.task) ?? 0) + 1);
     weight += entry.weight;
     if (entry.place <= last || entry.place > queue.lastPlace)
       faults.push(`queue ${JSON.stringify(queue.name)}: place ${entry.place} is out of order`);
@@ -88,6 +110,9 @@ function faultsOf(queue: QueueState): string[] {
   expect("due messages", queue.due.size, counts[DUE]);
   expect("messages in processing", queue.processing.size, counts[PROCESSING]);
   expect("bytes", queue.weight, weight);
+  expect("withdrawn messages", 0, counts[WITHDRAWN]);
+  expect("tasks", queue.owners.size, owned.size);
+  for (const [task, count] of owned) expect(`messages of task ${task.id}`, queue.owners.get(task) ?? 0, count);
   let dead = 0;
   let deadBytes = 0;
   queue.dead.visit(0, (record) => {

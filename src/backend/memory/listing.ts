@@ -1,11 +1,16 @@
 /** Reading a queue without changing it: pages of messages and dead letters, statistics, moments to wait for. */
 
 import { QueueFSError, quote } from "../../core/errors.ts";
+import { TASK_LISTING_STEP_ITEMS } from "../../core/limits.ts";
 import type { DeadLetter, ListedMessage, Message, Page, PageOptions, QueueSettings, Statistics } from "../../core/message.ts";
 import { checkPage } from "../../core/request.ts";
+import type { Task, TaskFailure } from "../../core/task.ts";
+import { isListed, type TaskListRequest } from "../../core/task-request.ts";
 import type { DeadRecord } from "./dead-letters.ts";
 import { type Entry, PROCESSING } from "./entry.ts";
 import type { QueueState } from "./queue-state.ts";
+import type { TaskBook } from "./task-book.ts";
+import type { Failure, TaskState } from "./task-state.ts";
 
 /** Payload bytes after which a page ends: the copies of one page must fit into memory. */
 const PAGE_BYTES = 8 * 1024 * 1024;
@@ -17,6 +22,7 @@ export function toMessage(queue: QueueState, entry: Entry): Message {
     data: queue.resources.copies.copy(entry),
     enqueuedAtMs: entry.enqueuedAtMs,
     deliveryCount: entry.deliveryCount,
+    ...(entry.task === undefined ? {} : { task: entry.task.id }),
   };
 }
 
@@ -34,10 +40,41 @@ export function pageOfDeadLetters(queue: QueueState, options: PageOptions | unde
   return page<DeadRecord, DeadLetter>(options, {
     visit: (place, visitor) => queue.dead.visit(place, visitor),
     bytes: (record) => record.data.length,
-    show: ({ id, data, enqueuedAtMs, deliveryCount, reason, diedAtMs }) => {
-      return { id, data: queue.resources.copies.copyBytes(data, 0, data.length), enqueuedAtMs, deliveryCount, reason, diedAtMs };
-    },
+    show: (record) => showDeadLetter(queue, record),
   });
+}
+
+/** A page of the dead letters of a task, over all queues. @throws QueueFSError `invalid-argument` */
+export function pageOfFailures(task: TaskState, options: PageOptions | undefined): Page<TaskFailure> {
+  return page<Failure, TaskFailure>(options, {
+    visit: (place, visitor) => task.failures.visit(place, visitor),
+    bytes: ({ record }) => record.data.length,
+    show: ({ queue, record }) => ({ ...showDeadLetter(queue, record), queue: queue.name }),
+  });
+}
+
+function showDeadLetter(queue: QueueState, record: DeadRecord): DeadLetter {
+  const { id, data, enqueuedAtMs, deliveryCount, reason, diedAtMs, task } = record;
+  const owner = task === undefined || task.removed ? {} : { task: task.id };
+  return { id, data: queue.resources.copies.copyBytes(data, 0, data.length), enqueuedAtMs, deliveryCount, reason, diedAtMs, ...owner };
+}
+
+/** A page of tasks, newest first. Looks through a bounded number. @throws QueueFSError `invalid-argument` */
+export function pageOfTasks(book: TaskBook, request: TaskListRequest): Page<Task> {
+  const items: Task[] = [];
+  let looked = 0;
+  let last = request.after === undefined ? Number.POSITIVE_INFINITY : parseCursor(request.after);
+  const isWhole = book.log.visitBack(last, (task) => {
+    if (items.length === request.limit || looked === TASK_LISTING_STEP_ITEMS) return false;
+    looked += 1;
+    last = task.place;
+    const { status, createdAtMs } = task;
+    const { type, resource } = task.request;
+    const listed = { type, status, createdAtMs, ...(resource === undefined ? {} : { resource }) };
+    if (isListed(listed, request)) items.push(task.show());
+    return true;
+  });
+  return isWhole ? { items } : { items, next: String(last) };
 }
 
 interface Listed<Source, Item> {

@@ -24,6 +24,8 @@ const MOST_ITEMS = 16_000_000;
 const DEFAULT_MAX_REMEMBERED = 2_000_000;
 /** Payload bytes unless the option says otherwise: 1 GiB; large messages meet this bound first. */
 const DEFAULT_MAX_BYTES = 1024 ** 3;
+/** Tasks unless the option says otherwise: each takes about 1 KB beside its texts. */
+const DEFAULT_MAX_TASKS = 100_000;
 /** Queues unless the option says otherwise: each takes about 4 KB while small. */
 const DEFAULT_MAX_QUEUES = 100_000;
 
@@ -61,6 +63,13 @@ export const MEMORY_OPTIONS = {
     meaning: "ids and requests remembered for repeats",
   },
   maxQueues: { type: "integer", minimum: 1, maximum: 1_000_000, default: DEFAULT_MAX_QUEUES, meaning: "queues in the store" },
+  maxTasks: {
+    type: "integer",
+    minimum: 1,
+    maximum: 1_000_000,
+    default: DEFAULT_MAX_TASKS,
+    meaning: "tasks in the store, ended ones that are still kept included",
+  },
   rememberMs: {
     type: "integer",
     minimum: 0,
@@ -96,6 +105,8 @@ export interface MemoryOptions {
   readonly maxRemembered?: number;
   /** Queues in the store. 1 to 1,000,000, default 100,000. Over it: `store-full`. */
   readonly maxQueues?: number;
+  /** Tasks in the store, ended ones that are still kept included. 1 to 1,000,000, default 100,000. Over it: `store-full`. */
+  readonly maxTasks?: number;
   /** How long an id or request is remembered, in milliseconds. 0 to 7 days, default ten minutes. Too short: a late repeat stores twice. */
   readonly rememberMs?: number;
   /** How often this client looks for ended leases, in milliseconds. 10 ms to an hour, default one second. */

@@ -87,6 +87,15 @@ export class OrderedLog<Item extends Placed> {
     return true;
   }
 
+  /** Shows the items below `place`, the last one first, until `visitor` answers false. The log must not change meanwhile. */
+  visitBack(place: number, visitor: (item: Item) => boolean): boolean {
+    for (let index = this.#indexFrom(place) - 1; index >= 0; index -= 1) {
+      const item = this.#ring.at(index);
+      if (!item.removed && !visitor(item)) return false;
+    }
+    return true;
+  }
+
   /** The index of the first item, garbage included, whose place is not below `place`. */
   #indexFrom(place: number): number {
     const ring = this.#ring;

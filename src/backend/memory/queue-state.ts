@@ -5,11 +5,12 @@ import { type MessageId, makeMessageId, placeOfMessageId, type QueueName, type R
 import { Backlog } from "./backlog.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { DeliveryTable } from "./delivery-table.ts";
-import { DELAYED, DUE, Entry, NO_BYTES, PROCESSING } from "./entry.ts";
+import { DELAYED, DUE, Entry, NO_BYTES, PROCESSING, WITHDRAWN } from "./entry.ts";
 import { Heap } from "./heap.ts";
 import { OrderedLog } from "./ordered-log.ts";
 import { RememberedAnswers, RememberedIds } from "./remembered.ts";
 import type { Resources } from "./resources.ts";
+import type { TaskState } from "./task-state.ts";
 
 /** Leases of ended deliveries that may lie in the heap beyond the number of current ones before they are cleaned out. */
 const SMALL_LEASE_GARBAGE = 64;
@@ -45,6 +46,8 @@ export class QueueState {
   readonly dead = new DeadLetters();
   readonly ids: RememberedIds;
   readonly answers: RememberedAnswers;
+  /** Unacked messages by the task that owns them. */
+  readonly owners = new Map<TaskState, number>();
   /** What the unacked messages count against the bytes of the store. */
   weight = 0;
   /** Counts since the queue was made. */
@@ -79,13 +82,21 @@ export class QueueState {
   }
 
   /** Stores a copy of a message. @returns its id */
-  append(data: Uint8Array, id: MessageId | undefined, delayMs: number, wallMs: number, nowMs: number): MessageId {
+  append(
+    data: Uint8Array,
+    id: MessageId | undefined,
+    delayMs: number,
+    wallMs: number,
+    nowMs: number,
+    task: TaskState | undefined = undefined,
+  ): MessageId {
     this.lastPlace += 1;
     const place = this.lastPlace;
-    if (id === undefined && delayMs === 0) {
+    if (id === undefined && delayMs === 0 && task === undefined) {
       this.backlog.append(place, data, wallMs);
     } else {
       const entry = new Entry(place, id, wallMs, NO_BYTES, 0, data.length, undefined);
+      if (task !== undefined) this.own(entry, task);
       if (delayMs > 0) this.#delay(entry, nowMs + delayMs);
       this.backlog.appendAside(entry, data);
     }
@@ -96,6 +107,55 @@ export class QueueState {
 
   #makeId(place: number): MessageId {
     return (this.#idPrefix + place.toString(36)) as MessageId;
+  }
+
+  /** Makes a new message a task's. */
+  own(entry: Entry, task: TaskState): void {
+    entry.task = task;
+    task.total += 1;
+    this.#countOwned(task, 1);
+  }
+
+  /** Takes note that a message is a task's no more, and gives the task, whose counts then are to be changed. */
+  disown(entry: Entry): TaskState | undefined {
+    const { task } = entry;
+    if (task === undefined) return undefined;
+    this.#countOwned(task, -1);
+    return task;
+  }
+
+  /** Counts a dead letter that became a task's pending message again. */
+  ownAgain(entry: Entry, task: TaskState): void {
+    entry.task = task;
+    this.#countOwned(task, 1);
+  }
+
+  #countOwned(task: TaskState, change: number): void {
+    const count = (this.owners.get(task) ?? 0) + change;
+    if (count === 0) this.owners.delete(task);
+    else this.owners.set(task, count);
+    this.resources.tasks.touch(task);
+  }
+
+  /** Removes a message because its task was cancelled: one that is in no collection, or pending. */
+  cancel(entry: Entry): void {
+    const task = this.disown(entry) as TaskState;
+    task.cancelled += 1;
+    this.counts.cleared += 1;
+    if (entry.place < this.backlog.firstPlace()) {
+      entry.state = WITHDRAWN;
+      this.remove(entry);
+    } else {
+      this.weigh(-1, -entry.weight);
+      this.backlog.withdraw(entry);
+    }
+  }
+
+  /** Forgets cancelled messages among the due and the delayed. To be called once after some were cancelled. */
+  forgetCancelled(): void {
+    const isThere = (entry: Entry): boolean => entry.state !== WITHDRAWN;
+    this.due.compact(isThere);
+    this.delays.compact(isThere);
   }
 
   /** Puts a message that is in no collection back among the pending ones. */
@@ -174,7 +234,8 @@ export class QueueState {
 
   /** Whether the message of a place is unacked. */
   isUnacked(place: number): boolean {
-    return (place >= this.backlog.firstPlace() && place <= this.lastPlace) || this.passed.find(place) !== undefined;
+    const isAhead = place >= this.backlog.firstPlace() && place <= this.lastPlace;
+    return (isAhead && !this.backlog.isWithdrawn(place)) || this.passed.find(place) !== undefined;
   }
 
   /** The message in processing that has this id, or `undefined`. */
@@ -195,6 +256,11 @@ export class QueueState {
     const messages = cleared.pending + cleared.processing;
     this.weigh(-messages, -this.weight);
     this.counts.cleared += messages;
+    for (const [task, count] of this.owners) {
+      task.failAll(this.name, count);
+      this.resources.tasks.touch(task);
+    }
+    this.owners.clear();
     this.slot = this.resources.nextSlot();
     this.#idPrefix = idPrefix(this.resources.id, this.slot);
     this.passed = new OrderedLog();
@@ -209,6 +275,10 @@ export class QueueState {
   /** Takes all of it out of the sums of the store; the queue is not used afterwards. */
   dispose(): void {
     this.clear();
+    this.dead.visit(0, ({ task, failure }) => {
+      if (failure !== undefined) task?.failures.remove(failure);
+      return true;
+    });
     this.resources.totals.messages -= this.dead.size;
     this.resources.totals.bytes -= this.dead.weight;
     this.ids.clear();

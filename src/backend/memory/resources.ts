@@ -3,6 +3,7 @@
 import type { Random } from "../../core/clock.ts";
 import { CopyOut } from "./copy-out.ts";
 import { SegmentPool } from "./segment.ts";
+import { TaskBook } from "./task-book.ts";
 import { Totals } from "./totals.ts";
 
 /** The identity, the sums and the spare memory of a store. */
@@ -10,6 +11,7 @@ export class Resources {
   /** Differs from other stores, so that no id of one is taken for another's. */
   readonly id: string;
   readonly totals = new Totals();
+  readonly tasks = new TaskBook();
   readonly segments = new SegmentPool();
   readonly copies = new CopyOut();
   #lastSlot = 0;

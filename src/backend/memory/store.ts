@@ -10,6 +10,7 @@ import { recoverEnded } from "./deliveries.ts";
 import { NameIndex } from "./name-index.ts";
 import { QueueState } from "./queue-state.ts";
 import { Resources } from "./resources.ts";
+import { removePending } from "./task-steps.ts";
 
 /** Remembered ids, and answers, of one queue that a recovery step forgets at most. */
 const PURGE_STEP_ITEMS = 2_000;
@@ -101,17 +102,25 @@ export class MemoryStore {
       queue.ids.purge(nowMs, PURGE_STEP_ITEMS, rememberMs);
       queue.answers.purge(nowMs, PURGE_STEP_ITEMS);
     }
-    return { recovered, dead, more };
+    const { tasks } = this.resources;
+    for (const task of tasks.cancelling) more = removePending(this, task).more || more;
+    const orphaned = tasks.sweep(nowMs, wallMs(), RECOVERY_STEP_ITEMS);
+    return { recovered, dead, more: more || orphaned };
   }
 
-  /** Tells the listeners, once for all changes of a turn and after it, so that none of them runs inside a step. @internal */
-  changed(name: QueueName): void {
+  /**
+   * Tells the listeners, once for all changes of a turn and after it, so that none of them runs inside a step.
+   *
+   * @param name the queue that changed; none when only a task did
+   * @internal
+   */
+  changed(name?: QueueName): void {
     if (this.subscriptions.size === 0) return;
     if (this.#changed !== undefined) {
-      this.#changed.add(name);
+      if (name !== undefined) this.#changed.add(name);
       return;
     }
-    this.#changed = new Set([name]);
+    this.#changed = new Set(name === undefined ? [] : [name]);
     queueMicrotask(() => {
       const names = this.#changed;
       this.#changed = undefined;

@@ -21,6 +21,7 @@ export interface Bounds {
   readonly maxBytes: number;
   readonly maxRemembered: number;
   readonly maxQueues: number;
+  readonly maxTasks: number;
 }
 
 /** Refuses what does not fit. @throws QueueFSError `store-full` */
