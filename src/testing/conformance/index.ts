@@ -21,6 +21,9 @@ import { requestCases } from "./requests.ts";
 import { settlingCases } from "./settling.ts";
 import { statisticsCases } from "./statistics.ts";
 import { statusCases } from "./status.ts";
+import { taskCases } from "./tasks.ts";
+import { taskCancelCases, taskKeepingCases, taskSealCases } from "./tasks-cancelling.ts";
+import { taskFailureCases } from "./tasks-failing.ts";
 import { togetherCases } from "./together.ts";
 import { wakingCases } from "./waking.ts";
 
@@ -43,6 +46,11 @@ export const CONFORMANCE_CASES: readonly ConformanceCase[] = [
   ...statusCases,
   ...markCases,
   ...statisticsCases,
+  ...taskCases,
+  ...taskFailureCases,
+  ...taskCancelCases,
+  ...taskSealCases,
+  ...taskKeepingCases,
   ...togetherCases,
   ...wakingCases,
   ...boundCases,
