@@ -55,11 +55,16 @@ const LOOK_AT_ALL: Readonly<Record<string, string>> = {
   sessions: "one row per process that is alive or died lately",
   countRows: "inspection",
   countOrphans: "inspection",
+  wrongParts: "inspection",
+  misplacedTasks: "inspection",
+  unendedTasks: "inspection",
+  countTasks: "inspection",
   endAllLeases: "once per boot",
   rebaseDelays: "once per boot",
   rebaseChosenIds: "once per boot",
   rebaseRequests: "once per boot",
   deleteSessions: "once per boot",
+  searchedTasks: "the first entries of an index that holds cancelled tasks with work left only",
   takeSpareSlot: "the first spare slot that is not being emptied; few are",
 };
 

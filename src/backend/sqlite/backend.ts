@@ -2,7 +2,7 @@
 
 import { closedError, isQueueFSError, type QueueFSError } from "../../core/errors.ts";
 import type * as shapes from "../../core/message.ts";
-import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
+import { type MessageId, parseQueueName, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkBatch,
@@ -14,13 +14,16 @@ import {
   checkNewSettings,
   checkPage,
   checkSelection,
+  storableReason,
 } from "../../core/request.ts";
+import type * as tasks from "../../core/task.ts";
+import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList } from "../../core/task-request.ts";
 import { nextTurn, TurnCounter } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
 import type { Database } from "./connection.ts";
 import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
 import { dequeueFrom } from "./dequeue.ts";
-import { copyMessages, enqueueInto, payloadBytes } from "./enqueue.ts";
+import { admitTasks, copyMessages, enqueueInto, payloadBytes } from "./enqueue.ts";
 import { identifyThisProcess } from "./host.ts";
 import { inspectStore } from "./inspect.ts";
 import type { SqliteSettings } from "./options.ts";
@@ -41,9 +44,11 @@ import { ackIdOne, ackItems, extendOne, nackOne, releaseOne } from "./settle.ts"
 import { Space } from "./space.ts";
 import { isBusy, isCorrupt, translate } from "./sqlite-error.ts";
 import type { Step, StoreContext } from "./step.ts";
+import { readFailures, readTask, readTasks } from "./task-reading.ts";
+import { cancelTask, checkBatches, createTask, redriveTask, removeTask, renewProducer, sealTask, updateTask } from "./tasks.ts";
 import { isTidyDue, tidyStep } from "./tidy.ts";
 import { WakeUp } from "./wake-up.ts";
-import { type CallTraits, ITEM_BYTES, Writer } from "./writer.ts";
+import { type AGAIN, type CallTraits, ITEM_BYTES, Writer } from "./writer.ts";
 
 /** How often a read that met a busy file is tried before it fails. */
 const READ_ATTEMPTS = 200;
@@ -76,6 +81,7 @@ export class SqliteBackend implements Backend {
       location: settings.path,
       durable: true,
       sharedBy: "host",
+      storeId: context.storeId,
       maxMessageBytes: settings.maxMessageBytes,
     };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
@@ -112,7 +118,7 @@ export class SqliteBackend implements Backend {
     return step.session;
   }
 
-  #write<Result>(check: () => (step: Step) => Result, traits?: CallTraits): Promise<Result> {
+  #write<Result>(check: () => (step: Step) => Result | typeof AGAIN, traits?: CallTraits): Promise<Result> {
     try {
       return this.#writer.run(check(), traits);
     } catch (error) {
@@ -174,10 +180,14 @@ export class SqliteBackend implements Backend {
       const copies = copyMessages(messages);
       const bytes = payloadBytes(copies);
       this.#space.admit(bytes);
-      return this.#writer.run((step) => enqueueInto(step, step.queue(queue), copies), {
-        bytes: bytes + copies.length * ITEM_BYTES,
-        grows: true,
-      });
+      return this.#writer.run(
+        (step) => {
+          const row = step.queue(queue);
+          admitTasks(step, copies);
+          return enqueueInto(step, row, copies);
+        },
+        { bytes: bytes + copies.length * ITEM_BYTES, grows: true },
+      );
     } catch (error) {
       return Promise.reject(error);
     }
@@ -226,7 +236,7 @@ export class SqliteBackend implements Backend {
     return this.#each("nack", queue, items, nackOne, () => checkNacks(items));
   }
 
-  release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]> {
+  release(queue: QueueName, receipts: readonly Receipt[]): Promise<shapes.ReleaseAnswer[]> {
     return this.#each("release", queue, receipts, releaseOne);
   }
 
@@ -331,6 +341,68 @@ export class SqliteBackend implements Backend {
 
   deadLetters(queue: QueueName, options?: shapes.PageOptions): Promise<shapes.Page<shapes.DeadLetter>> {
     return this.#snapshot((context) => deadLettersPage(context.sql, findRow(context, queue).life, options));
+  }
+
+  createTask(task: tasks.NewTask, batches: readonly shapes.Forward[] = []): Promise<tasks.CreatedTask> {
+    try {
+      const request = checkNewTask(task);
+      const { copies, bytes, messages } = checkBatches(batches, this.#settings.maxMessageBytes);
+      this.#space.admit(bytes);
+      return this.#writer.run((step) => createTask(step, request, copies, () => this.#sessionOf(step)), {
+        bytes: bytes + (messages + 1) * ITEM_BYTES,
+        grows: true,
+      });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  task(id: TaskId): Promise<tasks.Task> {
+    return this.#snapshot(({ sql }) => readTask(sql, id));
+  }
+
+  tasks(options?: tasks.TaskListOptions): Promise<shapes.Page<tasks.Task>> {
+    return this.#snapshot(({ sql }) => readTasks(sql, checkTaskList(options)));
+  }
+
+  updateTask(id: TaskId, change: tasks.TaskChange): Promise<tasks.Task> {
+    return this.#write(() => {
+      const request = checkTaskChange(change);
+      return (step) => updateTask(step, id, request);
+    });
+  }
+
+  sealTask(id: TaskId, options?: tasks.SealOptions): Promise<tasks.SealedTask> {
+    return this.#write(() => {
+      const request = checkSeal(options);
+      return (step) => sealTask(step, id, request);
+    });
+  }
+
+  renewProducers(items: readonly tasks.ProducerRenewal[]): Promise<("renewed" | "stale")[]> {
+    return this.#write(() => {
+      const copies = [...checkRenewals(items)];
+      return (step) => copies.map((item) => renewProducer(step, item));
+    });
+  }
+
+  cancelTask(id: TaskId, options?: { readonly reason?: string }): Promise<tasks.CancelledTask> {
+    return this.#write(() => {
+      const reason = storableReason(options?.reason);
+      return (step) => cancelTask(step, id, reason);
+    });
+  }
+
+  redriveTask(from: TaskId, into: TaskId): Promise<tasks.RedrivenTask> {
+    return this.#write(() => (step) => redriveTask(step, from, into));
+  }
+
+  removeTask(id: TaskId): Promise<void> {
+    return this.#write(() => (step) => removeTask(step, id));
+  }
+
+  taskFailures(id: TaskId, options?: shapes.PageOptions): Promise<shapes.Page<tasks.TaskFailure>> {
+    return this.#snapshot(({ sql }) => readFailures(sql, id, options));
   }
 
   subscribe(listener: ChangeListener): () => void {

@@ -5,13 +5,17 @@ import type { DeliveredMessage } from "../../core/message.ts";
 import { makeReceipt } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
 import { buryMessage } from "./dead-letters.ts";
-import { idOf, PROCESSING } from "./place.ts";
+import { idOf, PROCESSING, READY } from "./place.ts";
 import { recoverForDequeue } from "./recovery.ts";
 import { decodeAnswer, encodeAnswer } from "./request-answer.ts";
 import type { QueueRow, Step } from "./step.ts";
+import { withdraw } from "./task-cancelling.ts";
+import { AGAIN } from "./writer.ts";
 
 /** Payload bytes of one answer at most, unless its first message alone has more: 64 MiB. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
+/** Messages of cancelled tasks, and unreadable ones, that one transaction removes on the way to those it hands out. */
+const PASSED_PER_STEP = 500;
 
 /** A message that could be handed out: untouched (delivery count 0, not in the place table) or ready. */
 interface Candidate {
@@ -20,11 +24,17 @@ interface Candidate {
   readonly deliveryCount: number;
   readonly enqueuedAt: unknown;
   readonly id: unknown;
+  readonly task: number | null;
   readonly data: unknown;
 }
 
 /** Hands out the oldest available messages of a queue. @param session who holds them, `null` for whoever knows the receipt */
-export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest, session: () => number | null): DeliveredMessage[] {
+export function dequeueFrom(
+  step: Step,
+  queue: QueueRow,
+  request: DequeueRequest,
+  session: () => number | null,
+): DeliveredMessage[] | typeof AGAIN {
   const { requestId } = request;
   const requestArguments = requestId === undefined ? "" : `${request.limit} ${request.leaseMs} ${request.owner}`;
   if (requestId !== undefined) {
@@ -38,6 +48,7 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
   recoverForDequeue(step, queue);
   const deliveries: DeliveredMessage[] = [];
   let bytes = 0;
+  let passed = 0;
   while (deliveries.length < request.limit && queue.pending > queue.delayed) {
     const candidates = findCandidates(step, queue, request.limit - deliveries.length);
     if (candidates.length === 0) {
@@ -53,6 +64,12 @@ export function dequeueFrom(step: Step, queue: QueueRow, request: DequeueRequest
       bytes += size;
       const delivery = handOut(step, queue, candidate, request, session);
       if (delivery !== undefined) deliveries.push(delivery);
+      else passed += 1;
+    }
+    // A queue full of messages of cancelled tasks must not hold the store for long; empty would be the wrong answer.
+    if (passed >= PASSED_PER_STEP || (passed > 0 && bytes >= ANSWER_BYTES)) {
+      if (deliveries.length === 0) return AGAIN;
+      break;
     }
   }
   return remember(step, queue, request, requestArguments, deliveries);
@@ -93,9 +110,13 @@ function findCandidates(step: Step, queue: QueueRow, limit: number): Candidate[]
 function readyCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
   const candidates: Candidate[] = [];
   let bytes = 0;
-  for (const [sequence, deliveryCount] of step.sql.readyPlaces.all(queue.slot, queue.slot, limit) as [number, number][]) {
+  for (const [sequence, deliveryCount, task] of step.sql.readyPlaces.all(queue.slot, queue.slot, limit) as [
+    number,
+    number,
+    number | null,
+  ][]) {
     const [enqueuedAt, id, data] = (step.sql.messageAt.get(queue.slot, sequence) ?? [undefined, undefined, undefined]) as unknown[];
-    candidates.push({ sequence, untouched: false, deliveryCount, enqueuedAt, id, data });
+    candidates.push({ sequence, untouched: false, deliveryCount, enqueuedAt, id, task, data });
     bytes += sizeOf(data);
     if (bytes >= ANSWER_BYTES) break;
   }
@@ -107,10 +128,10 @@ function untouchedCandidates(step: Step, queue: QueueRow, limit: number): Candid
   const candidates: Candidate[] = [];
   let bytes = 0;
   const rows = step.sql.untouchedMessages.iterate(queue.slot, queue.head, queue.slot, limit) as Iterable<
-    [number, unknown, unknown, unknown]
+    [number, unknown, unknown, number | null, unknown]
   >;
-  for (const [sequence, enqueuedAt, id, data] of rows) {
-    candidates.push({ sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, data });
+  for (const [sequence, enqueuedAt, id, task, data] of rows) {
+    candidates.push({ sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, task, data });
     bytes += sizeOf(data);
     if (bytes >= ANSWER_BYTES) break;
   }
@@ -128,10 +149,14 @@ function handOut(
   request: DequeueRequest,
   session: () => number | null,
 ): DeliveredMessage | undefined {
-  const { sequence } = candidate;
-  queue.pending -= 1;
+  const { sequence, task } = candidate;
   if (candidate.untouched) queue.head = sequence;
-  else queue.ready -= 1;
+  if (task !== null && step.tasks.isCancelling(task)) {
+    withdraw(step, queue, sequence, candidate.untouched ? 0 : READY, typeof candidate.id === "string" ? 1 : 0, task);
+    return undefined;
+  }
+  queue.pending -= 1;
+  if (!candidate.untouched) queue.ready -= 1;
   step.touch(queue);
   if (!(candidate.data instanceof Uint8Array) || typeof candidate.enqueuedAt !== "number") {
     buryMessage(
@@ -140,6 +165,7 @@ function handOut(
       sequence,
       candidate.deliveryCount,
       typeof candidate.id === "string" ? 1 : 0,
+      task,
       "the record of this message is missing or unreadable",
     );
     return undefined;
@@ -148,15 +174,17 @@ function handOut(
   const due = Math.ceil(step.nowMs + request.leaseMs);
   const kept = typeof candidate.id === "string" ? candidate.id : null;
   if (candidate.untouched)
-    step.sql.insertPlace.run(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1);
+    step.sql.insertPlace.run(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1, task);
   else step.sql.handOutAgain.run(due, token, session(), queue.slot, sequence);
   queue.processing += 1;
   queue.delivered += 1;
+  const owner = task === null ? undefined : step.tasks.start(task);
   return {
     id: idOf(step, queue.slot, sequence, kept),
     data: candidate.data,
     enqueuedAtMs: candidate.enqueuedAt,
     deliveryCount: candidate.deliveryCount + 1,
+    ...(owner === undefined ? undefined : { task: owner }),
     receipt: makeReceipt(queue.slot, sequence, token),
     leaseMs: request.leaseMs,
   };

@@ -26,7 +26,7 @@ function fingerprintOf(data: Uint8Array): Buffer {
   return createHash("sha256").update(data).digest().subarray(0, 16);
 }
 
-/** Stores messages at the end of a queue, each with its own answer. */
+/** Stores messages at the end of a queue, each with its own answer. Their tasks were admitted before. */
 export function enqueueInto(step: Step, queue: QueueRow, messages: readonly NewMessage[]): EnqueueAnswer[] {
   if (queue.tail + messages.length > LAST_SEQUENCE) {
     throw new QueueFSError("store-full", `queue "${queue.name}" has no places left in its slot; clear it once it is complete`);
@@ -39,11 +39,17 @@ export function enqueueInto(step: Step, queue: QueueRow, messages: readonly NewM
   return answers;
 }
 
+/** Checks that the tasks of messages take more work, before anything is written. @throws QueueFSError `task-not-found`, `task-ended` */
+export function admitTasks(step: Step, messages: readonly NewMessage[]): void {
+  for (const { task } of messages) if (task !== undefined) step.tasks.open(task);
+}
+
 function storeMessage(step: Step, queue: QueueRow, message: NewMessage, id: MessageId | null): EnqueueAnswer {
   queue.tail += 1;
   const sequence = queue.tail;
   const delayMs = message.delayMs ?? 0;
-  step.sql.insertMessage.run(queue.slot, sequence, step.wallMs, delayMs > 0 ? 1 : 0, id, message.data);
+  const task = message.task === undefined ? null : step.tasks.get(message.task).number;
+  step.sql.insertMessage.run(queue.slot, sequence, step.wallMs, delayMs > 0 ? 1 : 0, id, task, message.data);
   if (delayMs > 0) {
     step.sql.insertPlace.run(
       queue.slot,
@@ -55,11 +61,13 @@ function storeMessage(step: Step, queue: QueueRow, message: NewMessage, id: Mess
       null,
       Math.ceil(step.wallMs + delayMs),
       id === null ? 0 : 1,
+      task,
     );
     queue.delayed += 1;
   }
   queue.pending += 1;
   queue.enqueued += 1;
+  if (task !== null) step.tasks.stored(task, queue.slot);
   return { outcome: "enqueued", id: idOf(step, queue.slot, sequence, id) };
 }
 

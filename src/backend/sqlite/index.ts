@@ -90,6 +90,7 @@ function adoptBoot(database: Database, sql: Statements, settings: SqliteSettings
       if (!isAnother()) return;
       const nowMs = Math.ceil(settings.clock.monotonicMs());
       sql.endAllLeases.run();
+      sql.endAllProducers.run();
       sql.rebaseDelays.run(nowMs, Math.floor(settings.clock.wallMs()));
       sql.rebaseChosenIds.run(nowMs + settings.rememberMs, nowMs + settings.rememberMs);
       sql.rebaseRequests.run(nowMs + settings.rememberMs);

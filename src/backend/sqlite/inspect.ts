@@ -20,6 +20,7 @@ export function inspectStore(database: Database, context: StoreContext, path: st
     () => checkVersions(database),
     () => checkCounters(database),
     () => checkOrphans(database),
+    () => checkTasks(context),
     () => checkSessions(context),
     () => checkFile(database, path),
   ];
@@ -93,6 +94,25 @@ function checkOrphans(database: Database): Finding {
   return orphans === 0
     ? finding("ok", "orphans", "no records without their messages or queues")
     : finding("error", "orphans", `${orphans} records lack their message or queue; a dequeue moves such messages to the dead letters`);
+}
+
+/** Compares the counters of tasks with their messages. */
+function checkTasks({ sql }: StoreContext): Finding[] {
+  const wrong = sql.wrongParts.all() as [string | null, string | null, number, number][];
+  const [misplaced] = sql.misplacedTasks.get() as [number];
+  const [unended] = sql.unendedTasks.get() as [number];
+  if (wrong.length + misplaced + unended === 0) {
+    const [count] = sql.countTasks.get() as [number];
+    return [finding("ok", "tasks", `the counters of ${count} tasks agree with their messages`)];
+  }
+  const advice = "this is a bug or foreign writing: report it, then cancel or remove the task";
+  return [
+    ...wrong.map(([task, queue, counted, messages]) =>
+      finding("error", "tasks", `task "${task}" counts ${counted} messages in queue "${queue}", which has ${messages}; ${advice}`),
+    ),
+    ...(misplaced === 0 ? [] : [finding("error", "tasks", `${misplaced} records name a task that is not theirs; ${advice}`)]),
+    ...(unended === 0 ? [] : [finding("error", "tasks", `${unended} tasks have nothing left to do and did not end; ${advice}`)]),
+  ];
 }
 
 function checkSessions(context: StoreContext): Finding {

@@ -4,7 +4,7 @@ import { QueueFSError, quote } from "../../core/errors.ts";
 import type { Page } from "../../core/message.ts";
 
 /** Payload bytes of one page at most, unless its first entry alone has more: 8 MiB. */
-const PAGE_BYTES = 8 * 1024 * 1024;
+export const PAGE_BYTES = 8 * 1024 * 1024;
 
 /** Reads a cursor that is a number. @throws QueueFSError `invalid-argument` when it is not one that a listing gave */
 export function numberCursor(after: string | undefined): number {

@@ -40,7 +40,7 @@ export function configureQueue(step: Step, name: QueueName, settings: Partial<Qu
 
 /** Removes a queue and, if asked to, all under it. Its rows are deleted in steps later; its slot and life are nobody's at once. */
 export function removeQueue(step: Step, path: QueueName, recursive: boolean): number {
-  step.finish();
+  step.save();
   const within = (step.sql.queuesWithin.all(path, path, path) as [number, string, number, number][]).map(([slot, name]) => ({
     slot,
     name,
@@ -57,6 +57,7 @@ export function removeQueue(step: Step, path: QueueName, recursive: boolean): nu
     const queue = step.queueAtSlot(slot);
     if (queue === undefined) continue;
     step.settle(queue);
+    if (queue.pending + queue.processing > 0) step.tasks.cleared(queue.slot, queue.name);
     step.sql.addSpareSlot.run(queue.slot, queue.tail, queue.life);
     step.sql.deleteQueue.run(queue.slot);
   }
@@ -70,6 +71,7 @@ export function clearQueue(step: Step, name: QueueName): Cleared {
   if (cleared.pending + cleared.processing === 0) return cleared;
   step.settle(queue);
   const { slot, tail } = takeSlot(step);
+  step.tasks.cleared(queue.slot, queue.name);
   step.sql.addSpareSlot.run(queue.slot, queue.tail, null);
   const start = Math.max(tail, queue.tail);
   step.sql.moveQueue.run(slot, start, start, queue.slot);

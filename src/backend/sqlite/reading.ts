@@ -13,7 +13,7 @@ import type {
   Statistics,
   Status,
 } from "../../core/message.ts";
-import type { QueueName } from "../../core/names.ts";
+import type { QueueName, TaskId } from "../../core/names.ts";
 import { checkPage } from "../../core/request.ts";
 import { numberCursor, pageOf } from "./page.ts";
 import { idOf, PROCESSING } from "./place.ts";
@@ -77,18 +77,25 @@ export function readPeek(context: StoreContext, name: QueueName): Message | unde
     const [due] = sql.peekDue.get(queue.slot, context.clock.monotonicMs(), queue.maxDeliveries, queue.maxDeliveries) as [number | null];
     if (due !== null) sequences.push(due);
   }
-  for (const [ready] of sql.readyPlaces.all(queue.slot, queue.slot, 1) as [number][]) sequences.push(ready);
-  for (const [untouched] of sql.untouchedMessages.all(queue.slot, queue.head, queue.slot, 1) as [number][]) sequences.push(untouched);
+  for (const [ready] of sql.peekReady.all(queue.slot, queue.slot) as [number][]) sequences.push(ready);
+  for (const [untouched] of sql.peekUntouched.all(queue.slot, queue.head, queue.slot) as [number][]) sequences.push(untouched);
   if (sequences.length === 0) return undefined;
   const sequence = Math.min(...sequences);
-  const row = sql.messageAt.get(queue.slot, sequence) as [number, string | null, Buffer] | undefined;
+  const row = sql.messageAt.get(queue.slot, sequence) as [number, string | null, Buffer, number | null] | undefined;
   if (row === undefined)
     throw new QueueFSError(
       "store-corrupt",
       `queue ${quote(name)}: the record of its first message is missing; a dequeue moves it to the dead letters`,
     );
   const [count] = (sql.deliveryCountAt.get(queue.slot, sequence) ?? [0]) as [number];
-  return { id: idOf({ context }, queue.slot, sequence, row[1]), data: row[2], enqueuedAtMs: row[0], deliveryCount: count };
+  const [task] = (row[3] === null ? [] : (sql.taskIdByNumber.get(row[3]) ?? [])) as [TaskId?];
+  return {
+    id: idOf({ context }, queue.slot, sequence, row[1]),
+    data: row[2],
+    enqueuedAtMs: row[0],
+    deliveryCount: count,
+    ...(task === undefined ? {} : { task }),
+  };
 }
 
 /** How long until time alone makes something available, in milliseconds. */
@@ -100,7 +107,15 @@ export function readNextDue(context: StoreContext, name: QueueName): number | un
   return row === undefined ? undefined : Math.max(0, row[0] - context.clock.monotonicMs());
 }
 
-type ListedColumns = [sequence: number, enqueuedAt: number, id: string | null, data: Buffer, state: number, deliveryCount: number];
+type ListedColumns = [
+  sequence: number,
+  enqueuedAt: number,
+  id: string | null,
+  data: Buffer,
+  state: number,
+  deliveryCount: number,
+  task: TaskId | null,
+];
 
 /** One page of the unacked messages of a queue. */
 export function readMessages(context: StoreContext, name: QueueName, options: PageOptions | undefined): Page<ListedMessage> {
@@ -108,7 +123,7 @@ export function readMessages(context: StoreContext, name: QueueName, options: Pa
   const start = numberCursor(after);
   const queue = findRow(context, name);
   const rows = context.sql.messagesPage.iterate(queue.slot, start, queue.slot, limit + 1) as IterableIterator<ListedColumns>;
-  return pageOf(rows, limit, ([sequence, enqueuedAtMs, id, data, state, deliveryCount]) => ({
+  return pageOf(rows, limit, ([sequence, enqueuedAtMs, id, data, state, deliveryCount, task]) => ({
     cursor: String(sequence),
     bytes: data.byteLength,
     item: {
@@ -116,6 +131,7 @@ export function readMessages(context: StoreContext, name: QueueName, options: Pa
       data,
       enqueuedAtMs,
       deliveryCount,
+      ...(task === null ? {} : { task }),
       state: state === PROCESSING ? "processing" : "pending",
     },
   }));

@@ -7,6 +7,8 @@ import { buryMessage } from "./dead-letters.ts";
 import { isProvablyGone } from "./host.ts";
 import { DELAYED, PROCESSING, READY } from "./place.ts";
 import type { QueueRow, Step, StoreContext } from "./step.ts";
+import { withdraw } from "./task-cancelling.ts";
+import { isTaskRecoveryDue, recoverTasks, sealForSession } from "./task-recovery.ts";
 
 /** Queues that the sweep reads at a time. */
 const SLOTS_PER_LOOK = 200;
@@ -14,7 +16,7 @@ const SLOTS_PER_LOOK = 200;
 /** Places that one step looks through for those of a process that is gone: some 2 milliseconds. */
 const PLACES_PER_LOOK = 20_000;
 
-type DuePlace = [sequence: number, state: number, deliveryCount: number, chosen: number, reason: string | null];
+type DuePlace = [sequence: number, state: number, deliveryCount: number, chosen: number, task: number | null, reason: string | null];
 
 /** Before a dequeue looks: makes due messages of its queue available, in batches, until one is available or no more is due. */
 export function recoverForDequeue(step: Step, queue: QueueRow): void {
@@ -27,25 +29,30 @@ function recoverQueue(step: Step, queue: QueueRow, limit: number): { taken: numb
   let recovered = 0;
   let dead = 0;
   const places = step.sql.duePlaces.all(queue.slot, step.nowMs, limit) as DuePlace[];
-  for (const [sequence, state, deliveryCount, chosen, reason] of places) {
+  for (const place of places) {
+    const [sequence, state, deliveryCount, , , reason] = place;
     if (state === DELAYED) {
       step.sql.giveBack.run(READY, null, null, deliveryCount, reason, queue.slot, sequence);
       queue.delayed -= 1;
       queue.ready += 1;
     } else {
       recovered += 1;
-      if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
+      if (endDelivery(step, queue, place)) dead += 1;
     }
   }
   if (places.length > 0) step.touch(queue);
   return { taken: places.length, recovered, dead };
 }
 
-/** Ends a delivery nobody answered for: pending again, or dead when its deliveries are used up. Answers whether it died. */
-function endDelivery(step: Step, queue: QueueRow, sequence: number, deliveryCount: number, chosen: number, reason: string | null): boolean {
+/** Ends a delivery nobody answered for: pending again, dead when its deliveries are used up, or removed with its task. Answers whether it died. */
+function endDelivery(step: Step, queue: QueueRow, [sequence, , deliveryCount, chosen, task, reason]: DuePlace): boolean {
+  if (task !== null && step.tasks.isCancelling(task)) {
+    withdraw(step, queue, sequence, PROCESSING, chosen, task);
+    return false;
+  }
   queue.processing -= 1;
   if (queue.maxDeliveries > 0 && deliveryCount >= queue.maxDeliveries) {
-    buryMessage(step, queue, sequence, deliveryCount, chosen, usedUpReason(deliveryCount, reason ?? ""));
+    buryMessage(step, queue, sequence, deliveryCount, chosen, task, usedUpReason(deliveryCount, reason ?? ""));
     return true;
   }
   step.sql.giveBack.run(READY, null, null, deliveryCount, reason, queue.slot, sequence);
@@ -59,8 +66,9 @@ function endDelivery(step: Step, queue: QueueRow, sequence: number, deliveryCoun
  * Whether a step would find anything to do. A look needs no lock: so processes with nothing to do keep nobody waiting, and one that is
  * stopped while it sleeps holds nothing that others need.
  */
-export function isRecoveryDue({ sql, clock }: StoreContext, goneSessions: readonly number[]): boolean {
-  if (goneSessions.length > 0) return true;
+export function isRecoveryDue(context: StoreContext, goneSessions: readonly number[]): boolean {
+  if (goneSessions.length > 0 || isTaskRecoveryDue(context)) return true;
+  const { sql, clock } = context;
   const nowMs = clock.monotonicMs();
   let slots: [number][];
   let slot = 0;
@@ -87,7 +95,7 @@ export interface RecoveryStep extends Recovered {
 }
 
 /**
- * One bounded step over all queues: due leases and delays first, then deliveries of processes that are gone.
+ * One bounded step over all queues: due leases and delays first, then deliveries of processes that are gone, then what is due of tasks.
  *
  * @param search where the step before stopped
  */
@@ -110,7 +118,13 @@ export function recoverStep(step: Step, goneSessions: readonly number[], search:
     }
   } while (slots.length === SLOTS_PER_LOOK && left > 0);
   const gone = recoverGone(step, goneSessions, search, left);
-  return { recovered: recovered + gone.recovered, dead: dead + gone.dead, more: left === 0 || gone.more, search: gone.search };
+  const moreOfTasks = recoverTasks(step);
+  return {
+    recovered: recovered + gone.recovered,
+    dead: dead + gone.dead,
+    more: left === 0 || gone.more || moreOfTasks,
+    search: gone.search,
+  };
 }
 
 /** Sessions whose process provably no longer exists. */
@@ -127,7 +141,7 @@ function recoverGone(step: Step, goneSessions: readonly number[], search: Search
   let toLook = PLACES_PER_LOOK;
   for (const session of goneSessions) {
     const from = search?.session === session ? search : { session, slot: 0, sequence: 0 };
-    if (recovered >= limit || toLook <= 0) return { recovered, dead, more: true, search: from };
+    if (recovered >= limit || toLook <= 0 || sealForSession(step, session)) return { recovered, dead, more: true, search: from };
     const stretch = recoverStretch(step, from, toLook, limit - recovered);
     recovered += stretch.recovered;
     dead += stretch.dead;
@@ -155,7 +169,8 @@ function recoverStretch(
   let dead = 0;
   let recovered = 0;
   const places = step.sql.placesOfSession.all(from.slot, from.sequence, endSlot, endSequence, session, limit) as [number, ...DuePlace][];
-  for (const [slot, sequence, state, deliveryCount, chosen, reason] of places) {
+  for (const [slot, ...place] of places) {
+    const [sequence, state] = place;
     const queue = step.queueAtSlot(slot);
     if (queue === undefined || state !== PROCESSING) {
       // A queue cleared or removed since: its rows are being deleted anyway.
@@ -163,7 +178,7 @@ function recoverStretch(
       continue;
     }
     recovered += 1;
-    if (endDelivery(step, queue, sequence, deliveryCount, chosen, reason)) dead += 1;
+    if (endDelivery(step, queue, place)) dead += 1;
     step.touch(queue);
   }
   const last = places.at(-1);

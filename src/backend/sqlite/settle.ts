@@ -1,17 +1,23 @@
 /** The ends of a delivery: ack, nack, release; and its renewal. */
 
-import type { AckAnswer, AckItem, ExtendItem, NackAnswer, NackItem } from "../../core/message.ts";
+import type { AckAnswer, AckItem, ExtendItem, NackAnswer, NackItem, ReleaseAnswer } from "../../core/message.ts";
 import { type MessageId, placeOfMessageId, type Receipt } from "../../core/names.ts";
 import { storableReason, usedUpReason } from "../../core/request.ts";
 import { buryMessage } from "./dead-letters.ts";
-import { enqueueInto } from "./enqueue.ts";
-import { DELAYED, deliveryOf, idOf, READY, removeMessage } from "./place.ts";
+import { admitTasks, enqueueInto } from "./enqueue.ts";
+import { DELAYED, deliveryOf, idOf, PROCESSING, READY, removeMessage } from "./place.ts";
 import type { QueueRow, Step } from "./step.ts";
+import { withdraw } from "./task-cancelling.ts";
 
 /** Removes messages by receipt and stores what they forward. */
 export function ackItems(step: Step, queue: QueueRow, items: readonly AckItem[]): AckAnswer[] {
-  // All queues must exist before anything is written.
-  for (const item of items) for (const forward of item.forward ?? []) step.queue(forward.queue);
+  // All queues must exist, and all tasks take more work, before anything is written.
+  for (const item of items) {
+    for (const forward of item.forward ?? []) {
+      step.queue(forward.queue);
+      admitTasks(step, forward.messages);
+    }
+  }
   return items.map((item) => {
     if (!ackOne(step, queue, item.receipt)) return { outcome: "stale" };
     const forwarded = (item.forward ?? []).map((forward) => enqueueInto(step, step.queue(forward.queue), forward.messages));
@@ -22,16 +28,19 @@ export function ackItems(step: Step, queue: QueueRow, items: readonly AckItem[])
 function ackOne(step: Step, queue: QueueRow, receipt: Receipt): boolean {
   const delivery = deliveryOf(queue, receipt);
   if (delivery === undefined) return false;
-  const ended = step.sql.endDelivery.get(queue.slot, delivery.sequence, delivery.token) as [number] | undefined;
+  const ended = step.sql.endDelivery.get(queue.slot, delivery.sequence, delivery.token) as Ended | undefined;
   if (ended === undefined) return false;
-  finishAck(step, queue, delivery.sequence, ended[0]);
+  finishAck(step, queue, delivery.sequence, ended);
   return true;
 }
 
-function finishAck(step: Step, queue: QueueRow, sequence: number, chosen: number): void {
+type Ended = [chosen: number, task: number | null];
+
+function finishAck(step: Step, queue: QueueRow, sequence: number, [chosen, task]: Ended): void {
   removeMessage(step, queue, sequence, chosen);
   queue.processing -= 1;
   queue.acked += 1;
+  if (task !== null) step.tasks.settled(task, queue.slot, "done");
   step.touch(queue);
 }
 
@@ -39,9 +48,9 @@ function finishAck(step: Step, queue: QueueRow, sequence: number, chosen: number
 export function ackIdOne(step: Step, queue: QueueRow, id: MessageId): "acked" | "not-in-processing" {
   const sequence = sequenceOfId(step, queue, id);
   if (sequence === undefined) return "not-in-processing";
-  const ended = step.sql.endAnyDelivery.get(queue.slot, sequence) as [number] | undefined;
+  const ended = step.sql.endAnyDelivery.get(queue.slot, sequence) as Ended | undefined;
   if (ended === undefined) return "not-in-processing";
-  finishAck(step, queue, sequence, ended[0]);
+  finishAck(step, queue, sequence, ended);
   return "acked";
 }
 
@@ -57,7 +66,7 @@ function sequenceOfId(step: Step, queue: QueueRow, id: MessageId): number | unde
   return chosen !== undefined && chosen[0] === queue.slot ? chosen[1] : undefined;
 }
 
-type Delivery = [deliveryCount: number, chosen: number, reason: string | null];
+type Delivery = [deliveryCount: number, chosen: number, task: number | null, reason: string | null];
 
 function findDelivery(step: Step, queue: QueueRow, receipt: Receipt): { sequence: number; row: Delivery } | undefined {
   const delivery = deliveryOf(queue, receipt);
@@ -72,9 +81,13 @@ export function nackOne(step: Step, queue: QueueRow, item: NackItem): NackAnswer
   if (found === undefined) return "stale";
   const {
     sequence,
-    row: [deliveryCount, chosen, lastReason],
+    row: [deliveryCount, chosen, task, lastReason],
   } = found;
   const reason = storableReason(item.reason) || (lastReason ?? "");
+  if (item.giveUp !== true && task !== null && step.tasks.isCancelling(task)) {
+    withdraw(step, queue, sequence, PROCESSING, chosen, task);
+    return "cancelled";
+  }
   queue.processing -= 1;
   step.touch(queue);
   const usedUp = queue.maxDeliveries > 0 && deliveryCount >= queue.maxDeliveries;
@@ -85,6 +98,7 @@ export function nackOne(step: Step, queue: QueueRow, item: NackItem): NackAnswer
       sequence,
       deliveryCount,
       chosen,
+      task,
       usedUp ? usedUpReason(deliveryCount, reason) : reason || "given up by its consumer",
     );
     return "dead";
@@ -111,13 +125,17 @@ export function nackOne(step: Step, queue: QueueRow, item: NackItem): NackAnswer
 }
 
 /** Gives a message back as if it had not been delivered. */
-export function releaseOne(step: Step, queue: QueueRow, receipt: Receipt): "released" | "stale" {
+export function releaseOne(step: Step, queue: QueueRow, receipt: Receipt): ReleaseAnswer {
   const found = findDelivery(step, queue, receipt);
   if (found === undefined) return "stale";
   const {
     sequence,
-    row: [deliveryCount, , reason],
+    row: [deliveryCount, chosen, task, reason],
   } = found;
+  if (task !== null && step.tasks.isCancelling(task)) {
+    withdraw(step, queue, sequence, PROCESSING, chosen, task);
+    return "cancelled";
+  }
   step.sql.giveBack.run(READY, null, null, deliveryCount - 1, reason, queue.slot, sequence);
   queue.processing -= 1;
   queue.pending += 1;

@@ -4,6 +4,7 @@ import type { Clock, Random } from "../../core/clock.ts";
 import { assert, queueNotFound } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
 import type { Statements } from "./statements.ts";
+import { TaskChanges } from "./task-changes.ts";
 
 /** A queue's row, changed in memory during a step and written at its end. Columns as in schema/001.sql. */
 export interface QueueRow {
@@ -24,7 +25,7 @@ export interface QueueRow {
   acked: number;
   returned: number;
   deadLettered: number;
-  readonly cleared: number;
+  cleared: number;
   /** Whether the row was changed and must be written. */
   changed: boolean;
 }
@@ -117,6 +118,7 @@ export class Step {
   readonly changedQueues = new Set<QueueName>();
   /** The session of this process, once this transaction has made sure of it. */
   session: number | undefined;
+  #tasks: TaskChanges | undefined;
   readonly #bySlot = new Map<number, QueueRow>();
   readonly #byName = new Map<string, QueueRow>();
 
@@ -125,6 +127,17 @@ export class Step {
     this.sql = context.sql;
     this.nowMs = context.clock.monotonicMs();
     this.wallMs = Math.floor(context.clock.wallMs());
+  }
+
+  /** What changes of tasks. Made when first asked for, so that plain messages do not pay for it. */
+  get tasks(): TaskChanges {
+    this.#tasks ??= new TaskChanges(this.sql, this.wallMs);
+    return this.#tasks;
+  }
+
+  /** Whether anything changed that somebody may wait for. */
+  get changed(): boolean {
+    return this.changedQueues.size > 0 || this.#tasks?.changed === true;
   }
 
   /** The row of a queue. @throws QueueFSError `queue-not-found` */
@@ -170,9 +183,16 @@ export class Step {
     this.changedQueues.add(row.name);
   }
 
-  /** Writes all changed rows; the last thing before the commit. */
-  finish(): void {
+  /** Writes all changed rows, for operations that go on to read them by statement. */
+  save(): void {
     for (const row of this.#bySlot.values()) this.#write(row);
+    this.#tasks?.save();
+  }
+
+  /** Writes all changed rows and ends the tasks that have ended; the last thing before the commit. */
+  finish(): void {
+    this.save();
+    this.#tasks?.finish();
   }
 
   #write(row: QueueRow): void {
@@ -194,6 +214,7 @@ export class Step {
       row.acked,
       row.returned,
       row.deadLettered,
+      row.cleared,
       row.slot,
     );
     row.changed = false;

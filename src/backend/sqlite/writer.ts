@@ -20,6 +20,9 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** What an item of a call counts beside its payload, in bytes: some 30,000 items take as long as that many bytes. */
 export const ITEM_BYTES = 256;
 
+/** What an operation returns that did a part of its work and is to go on in another transaction, so that others get their turn. */
+export const AGAIN = Symbol("again");
+
 /** What the writer should know of a call. */
 export interface CallTraits {
   /** Payload of the call and {@link ITEM_BYTES} for each item, to bound the transaction. Default 0. */
@@ -40,7 +43,7 @@ interface Call extends Required<CallTraits> {
 
 /** What the writer asks of the store around it. */
 export interface WriterHooks {
-  /** Called after each commit with the queues that changed. */
+  /** Called after each commit that changed queues or tasks, with the queues. */
   readonly onCommit: (queues: ReadonlySet<QueueName>) => void;
   /** Called when the disk was full for an ack or the like; answers whether it made room, so that one more try makes sense. */
   readonly makeRoom: () => boolean;
@@ -77,7 +80,7 @@ export class Writer {
    * Runs `operation` in the next transaction and resolves with its result after the commit. What it throws as a QueueFSError before its
    * first write rejects this call alone.
    */
-  run<Result>(operation: (step: Step) => Result, traits?: CallTraits): Promise<Result> {
+  run<Result>(operation: (step: Step) => Result | typeof AGAIN, traits?: CallTraits): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       const refusal = this.#closed ? closedError(`store ${this.#settings.path}`) : this.#failure;
       if (refusal !== undefined) {
@@ -178,9 +181,10 @@ export class Writer {
     for (const [index, call] of calls.entries()) {
       const answer = answers[index] as { value: unknown } | { error: QueueFSError };
       if ("error" in answer) call.reject(answer.error);
+      else if (answer.value === AGAIN) this.#waiting.push(call);
       else call.resolve(answer.value);
     }
-    if (step.changedQueues.size > 0) this.#hooks.onCommit(step.changedQueues);
+    if (step.changed) this.#hooks.onCommit(step.changedQueues);
   }
 
   #finishTransaction(): void {

@@ -1,11 +1,13 @@
 -- name: insertDeadLetter
-INSERT INTO dead_letter (life, id, sequence, enqueued_at, died_at, delivery_count, chosen, reason, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO dead_letter (life, id, sequence, enqueued_at, died_at, delivery_count, chosen, reason, data, task) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: deadLettersPage
-SELECT number, id, enqueued_at, died_at, delivery_count, reason, data FROM dead_letter WHERE life = ? AND number > ? ORDER BY number LIMIT 0 + ?
+SELECT dead_letter.number, dead_letter.id, enqueued_at, died_at, delivery_count, reason, data, task.id
+FROM dead_letter LEFT JOIN task ON task.number = dead_letter.task
+WHERE life = ? AND dead_letter.number > ? ORDER BY dead_letter.number LIMIT 0 + ?
 
 -- name: deadLetterById
-SELECT number, sequence, enqueued_at, chosen, data FROM dead_letter WHERE life = ? AND id = ?
+SELECT number, sequence, enqueued_at, chosen, data, task FROM dead_letter WHERE life = ? AND id = ?
 
 -- name: isDead
 SELECT 1 FROM dead_letter WHERE life = ? AND id = ?

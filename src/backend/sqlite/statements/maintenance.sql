@@ -17,6 +17,31 @@ SELECT
   + (SELECT count(*) FROM dead_letter WHERE life NOT IN (SELECT life FROM queue)
     AND life NOT IN (SELECT life FROM spare_slot WHERE life IS NOT NULL))
 
+-- name: wrongParts
+-- Counters of tasks beside the messages that they count, those of slots that are being emptied left out.
+SELECT task.id, queue.name, coalesce(unacked, 0), coalesce(messages, 0) FROM (
+  SELECT task, key >> 46 AS slot, count(*) AS messages FROM message
+  WHERE task IS NOT NULL AND key >> 46 IN (SELECT slot FROM queue) GROUP BY 1, 2
+) FULL JOIN task_part USING (task, slot)
+LEFT JOIN task ON task.number = task LEFT JOIN queue USING (slot)
+WHERE coalesce(unacked, 0) <> coalesce(messages, 0) LIMIT 5
+
+-- name: misplacedTasks
+-- Counters of tasks that have ended or are not there, and places that name another task than their messages.
+SELECT (SELECT count(*) FROM task_part WHERE NOT EXISTS (SELECT 1 FROM task WHERE number = task_part.task AND status IS NULL))
+  + (SELECT count(*) FROM place JOIN message USING (key) WHERE place.task IS NOT message.task)
+
+-- name: unendedTasks
+-- Tasks whose last message is settled and that should have ended.
+SELECT count(*) FROM task WHERE status IS NULL AND sealed = 1 AND NOT EXISTS (SELECT 1 FROM task_part WHERE task = number AND unacked > 0)
+
+-- name: countTasks
+SELECT count(*) FROM task
+
+-- name: endAllProducers
+-- Likewise the leases of producers.
+UPDATE task SET producer_due = 0, producer_session = NULL WHERE producer_due IS NOT NULL
+
 -- name: endAllLeases
 -- Another boot: the monotonic clock began anew, so all leases have ended.
 UPDATE place SET due = 0, session = NULL WHERE state = 1

@@ -2,20 +2,20 @@
 -- ten times what running it does.
 
 -- name: insertMessage
-INSERT INTO message (key, enqueued_at, placed, id, data) VALUES (? << 46 | ?, ?, ?, ?, ?)
+INSERT INTO message (key, enqueued_at, placed, id, task, data) VALUES (? << 46 | ?, ?, ?, ?, ?, ?)
 
 -- name: untouchedMessages
-SELECT key & 70368744177663 AS sequence, enqueued_at, id, data FROM message
+SELECT key & 70368744177663 AS sequence, enqueued_at, id, task, data FROM message
 WHERE key > ? << 46 | ? AND key < (? + 1) << 46 AND placed = 0
 ORDER BY key LIMIT 0 + ?
 
 -- name: readyPlaces
-SELECT key & 70368744177663 AS sequence, delivery_count, reason FROM place
+SELECT key & 70368744177663 AS sequence, delivery_count, task FROM place
 WHERE state = 2 AND key >= ? << 46 AND key < (? + 1) << 46
 ORDER BY key LIMIT 0 + ?
 
 -- name: messageAt
-SELECT enqueued_at, id, data FROM message WHERE key = ? << 46 | ?
+SELECT enqueued_at, id, data, task FROM message WHERE key = ? << 46 | ?
 
 -- name: idAt
 SELECT id FROM message WHERE key = ? << 46 | ?
@@ -24,7 +24,7 @@ SELECT id FROM message WHERE key = ? << 46 | ?
 DELETE FROM message WHERE key = ? << 46 | ?
 
 -- name: insertPlace
-INSERT INTO place (key, state, due, delivery_count, token, session, due_at, chosen) VALUES (? << 46 | ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO place (key, state, due, delivery_count, token, session, due_at, chosen, task) VALUES (? << 46 | ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: handOutAgain
 UPDATE place SET state = 1, due = ?, delivery_count = delivery_count + 1, token = ?, session = ?, due_at = NULL
@@ -32,13 +32,13 @@ WHERE key = ? << 46 | ?
 
 -- name: delivery
 -- The current delivery of a message, if the token is its.
-SELECT delivery_count, chosen, reason FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ?
+SELECT delivery_count, chosen, task, reason FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ?
 
 -- name: endDelivery
-DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ? RETURNING chosen
+DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ? RETURNING chosen, task
 
 -- name: endAnyDelivery
-DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 RETURNING chosen
+DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 RETURNING chosen, task
 
 -- name: deletePlace
 DELETE FROM place WHERE key = ? << 46 | ?
@@ -52,12 +52,26 @@ UPDATE place SET due = ? WHERE key = ? << 46 | ? AND state = 1 AND token = ?
 
 -- name: duePlaces
 -- Leases that have ended and delays that are over, of one queue.
-SELECT key & 70368744177663 AS sequence, state, delivery_count, chosen, reason FROM place
+SELECT key & 70368744177663 AS sequence, state, delivery_count, chosen, task, reason FROM place
 WHERE key >> 46 = ? AND due <= ? ORDER BY due LIMIT 0 + ?
 
 -- name: peekDue
 -- The oldest message that a recovery would make available, without recovering it.
 SELECT min(key) & 70368744177663 AS sequence FROM place WHERE key >> 46 = ? AND due <= ? AND (? = 0 OR state = 3 OR delivery_count < ?)
+  AND (place.task IS NULL OR NOT EXISTS (SELECT 1 FROM task WHERE number = place.task AND cancelling = 1))
+
+-- name: peekReady
+-- The oldest message given back that a dequeue would hand out: one of a cancelled task it would remove.
+SELECT key & 70368744177663 AS sequence FROM place
+WHERE state = 2 AND key >= ? << 46 AND key < (? + 1) << 46
+  AND (place.task IS NULL OR NOT EXISTS (SELECT 1 FROM task WHERE number = place.task AND cancelling = 1))
+ORDER BY key LIMIT 1
+
+-- name: peekUntouched
+SELECT key & 70368744177663 AS sequence FROM message
+WHERE key > ? << 46 | ? AND key < (? + 1) << 46 AND placed = 0
+  AND (message.task IS NULL OR NOT EXISTS (SELECT 1 FROM task WHERE number = message.task AND cancelling = 1))
+ORDER BY key LIMIT 1
 
 -- name: deliveryCountAt
 SELECT delivery_count FROM place WHERE key = ? << 46 | ?
@@ -79,12 +93,13 @@ FROM (SELECT key FROM place WHERE key > ? << 46 | ? ORDER BY key LIMIT 0 + ?)
 
 -- name: placesOfSession
 -- Deliveries of a process that is gone, within a stretch. An index on the session would cost every dequeue and ack for the sake of the dead.
-SELECT key >> 46 AS slot, key & 70368744177663 AS sequence, state, delivery_count, chosen, reason FROM place
+SELECT key >> 46 AS slot, key & 70368744177663 AS sequence, state, delivery_count, chosen, task, reason FROM place
 WHERE key > ? << 46 | ? AND key <= ? << 46 | ? AND session = ? ORDER BY key LIMIT 0 + ?
 
 -- name: messagesPage
-SELECT message.key & 70368744177663 AS sequence, enqueued_at, id, data, coalesce(state, 0) AS state, coalesce(delivery_count, 0) AS delivery_count
-FROM message LEFT JOIN place USING (key)
+SELECT message.key & 70368744177663 AS sequence, enqueued_at, message.id, data, coalesce(state, 0) AS state,
+  coalesce(delivery_count, 0) AS delivery_count, task.id
+FROM message LEFT JOIN place USING (key) LEFT JOIN task ON task.number = message.task
 WHERE message.key > ? << 46 | ? AND message.key < (? + 1) << 46
 ORDER BY message.key LIMIT 0 + ?
 

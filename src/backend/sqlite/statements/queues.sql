@@ -11,7 +11,7 @@ FROM queue WHERE slot = ?
 -- name: saveQueue
 -- Written once per transaction and queue, whatever number of calls changed it.
 UPDATE queue SET head = ?, tail = ?, pending = ?, processing = ?, ready = ?, delayed = ?, dead = ?,
-  enqueued = ?, delivered = ?, acked = ?, returned = ?, dead_lettered = ?
+  enqueued = ?, delivered = ?, acked = ?, returned = ?, dead_lettered = ?, cleared = ?
 WHERE slot = ?
 
 -- name: insertQueue
