@@ -60,6 +60,8 @@ export interface BackendDescription {
   readonly durable: boolean;
   /** Who can share the store: this process only, the processes of this host, or many hosts. */
   readonly sharedBy: "process" | "host" | "hosts";
+  /** Differs between stores, and is the same for all who have this one open. */
+  readonly storeId: string;
   /** Bytes that one message, and all messages of one call together, may have. */
   readonly maxMessageBytes: number;
 }

@@ -3,8 +3,9 @@
 import type { Backend } from "../backend/contract.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 import type { AckAnswer, DeliveredMessage, Forward, NackAnswer, ReleaseAnswer } from "../core/message.ts";
-import type { MessageId, QueueName, Receipt } from "../core/names.ts";
+import type { MessageId, QueueName, Receipt, TaskId } from "../core/names.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
+import { runInTask } from "./task-scope.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** What deliveries of one queue share. */
@@ -44,6 +45,8 @@ export class Delivery<Value> implements AsyncDisposable {
   readonly enqueuedAtMs: number;
   /** The lease it was handed out with, in milliseconds. */
   readonly leaseMs: number;
+  /** The task that owns the message; absent when none does. */
+  readonly task?: TaskId;
   readonly #context: DeliveryContext;
   readonly #lost: AbortController;
   #settled = false;
@@ -57,7 +60,13 @@ export class Delivery<Value> implements AsyncDisposable {
     this.deliveryCount = message.deliveryCount;
     this.enqueuedAtMs = message.enqueuedAtMs;
     this.leaseMs = message.leaseMs;
+    if (message.task !== undefined) this.task = message.task;
     this.#lost = lost;
+  }
+
+  /** The store it came from. */
+  get backend(): Backend {
+    return this.#context.backend;
   }
 
   /**
@@ -71,6 +80,14 @@ export class Delivery<Value> implements AsyncDisposable {
   /** Whether ack, nack or release was called. */
   get isSettled(): boolean {
     return this.#settled;
+  }
+
+  /**
+   * Calls a function as a handler would be called: what it enqueues into named queues of this store belongs to the task of this message. For
+   * those who take deliveries by `consume` or raw `dequeue`; handlers are called so by themselves.
+   */
+  run<Result>(work: () => Result): Result {
+    return runInTask(this.task === undefined ? undefined : { backend: this.#context.backend, task: this.task }, work);
   }
 
   /** Done: removes the message, and stores what it forwards in the same step. `stale`: the delivery was no longer the current one, nothing changed. */

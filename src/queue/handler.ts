@@ -1,7 +1,8 @@
 /** Handlers: what a worker runs for each message, and what it may answer. */
 
-import type { MessageId, QueueName } from "../core/names.ts";
-import type { ForwardTarget } from "./named-queue.ts";
+import type { MessageId, QueueName, TaskId } from "../core/names.ts";
+import type { TaskChange } from "../core/task.ts";
+import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
 
 /** What a handler answers when it is neither done nor throws. Made by {@link retryAfter} and {@link giveUp}. */
 export type Verdict =
@@ -20,6 +21,13 @@ export function giveUp(reason: string): Verdict {
   return { verdict: "give-up", reason };
 }
 
+/** The task of the message that a handler works on. */
+export interface HandlerTask {
+  readonly id: TaskId;
+  /** Changes what is said of the task, such as its stage or result. @throws QueueFSError `task-ended`, `invalid-argument`, `message-too-large` */
+  update(change: TaskChange): Promise<void>;
+}
+
 /** What a handler is told beside the value. */
 export interface HandlerContext {
   readonly id: MessageId;
@@ -28,13 +36,15 @@ export interface HandlerContext {
   readonly deliveryCount: number;
   /** When the message was enqueued, in milliseconds since 1970-01-01 UTC. */
   readonly enqueuedAtMs: number;
-  /** Aborted when the lease is lost, the handler's time is over, or the worker stops and its grace has passed. */
+  /** The task that owns the message, and what its handlers enqueue; absent when none does. */
+  readonly task?: HandlerTask;
+  /** Aborted when the lease is lost, the task is cancelled, the handler's time is over, or the worker stops and its grace has passed. */
   readonly signal: AbortSignal;
   /**
    * Stores a value in another queue in the very step that acks this message: both happen or neither. A handler that fails forwards nothing.
-   * Resolves when the value is encoded; a value that the codec refuses rejects.
+   * Resolves when the value is encoded; a value that the codec refuses rejects. It belongs to the task of this message unless told otherwise.
    */
-  forward<Value>(target: ForwardTarget<Value>, value: Value, options?: { readonly id?: string; readonly delayMs?: number }): Promise<void>;
+  forward<Value>(target: ForwardTarget<Value>, value: Value, options?: EnqueueOptions): Promise<void>;
 }
 
 /** Runs for each message. Returning nothing means done; throwing means "try again after the backoff". */

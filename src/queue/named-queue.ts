@@ -5,7 +5,15 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 import { DEFAULT_LEASE_MS, MAX_DELAY_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
 import type { Cleared, DeliveredMessage, Forward, NewMessage, Page, PageOptions, QueueSettings, Status } from "../core/message.ts";
-import { type MessageId, parseChosenMessageId, parseMessageId, parseQueueName, type QueueName } from "../core/names.ts";
+import {
+  type MessageId,
+  parseChosenMessageId,
+  parseMessageId,
+  parseQueueName,
+  parseTaskId,
+  type QueueName,
+  type TaskId,
+} from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
 import type { WaitedStatus } from "./clear-watch.ts";
 import { type Codec, jsonCodec } from "./codec.ts";
@@ -15,6 +23,7 @@ import { errorText } from "./error-text.ts";
 import type { Handler } from "./handler.ts";
 import { type LeaseHolding, leasesOf } from "./lease-holding.ts";
 import { type RunOutcome, runHandler } from "./run-handler.ts";
+import { currentTask } from "./task-scope.ts";
 import { Telemetry, type TelemetryCounts } from "./telemetry.ts";
 import { isAllComplete, type WaitOptions, waitComplete } from "./wait.ts";
 
@@ -55,6 +64,11 @@ export interface EnqueueOptions {
   readonly delayMs?: number;
   /** Not to be delivered before this instant of the wall clock; one in the past means now. */
   readonly at?: Date;
+  /**
+   * The task that is to own the message. Absent: the task of the handler, or of the `tasks.run`, that encloses the call, if it is of this
+   * store; else none. `null`: none in any case.
+   */
+  readonly task?: string | null;
 }
 
 /** The status of a queue, and beside it what this process has seen, which cannot influence it. */
@@ -112,11 +126,18 @@ export class NamedQueue<Value = unknown> {
     const hooked = this.#options.onEnqueue === undefined ? value : await this.#options.onEnqueue(value);
     const data = await this.#codec.encode(hooked);
     const delayMs = this.#delayOf(options);
+    const task = this.#taskOf(options);
     return {
       data,
       ...(options.id === undefined ? {} : { id: parseChosenMessageId(options.id) }),
       ...(delayMs > 0 ? { delayMs } : {}),
+      ...(task === undefined ? {} : { task }),
     };
+  }
+
+  #taskOf({ task }: EnqueueOptions): TaskId | undefined {
+    if (task === undefined) return currentTask(this.backend);
+    return task === null ? undefined : parseTaskId(task);
   }
 
   #delayOf({ delayMs, at }: EnqueueOptions): number {

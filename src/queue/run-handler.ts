@@ -12,13 +12,15 @@ import { errorText } from "./error-text.ts";
 import { Forwardings } from "./forwarding.ts";
 import type { Handler, HandlerContext, Verdict } from "./handler.ts";
 import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
+import { cancellationsOf } from "./task-watch.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /**
- * What became of a delivery. `done`: acked. `retry`: pending again. `dead`: in the dead letters. `lost`: it was no longer this consumer's when
+ * What became of a delivery. `done`: acked. `retry`: pending again. `dead`: in the dead letters. `cancelled`: removed, since its task is being
+ * cancelled. `lost`: it was no longer this consumer's when
  * it was to be settled, or could not be settled; the message is somebody else's, or will be when its lease ends.
  */
-export type RunOutcome = "done" | "retry" | "dead" | "lost";
+export type RunOutcome = "done" | "retry" | "dead" | "cancelled" | "lost";
 
 /** How a handler is run. */
 export interface RunOptions {
@@ -89,10 +91,12 @@ class Run<Value> {
         timeoutMs === undefined ? undefined : this.#clock.setTimer(() => end({ thrown: this.#outOfTime(timeoutMs) }), timeoutMs);
       const onLost = (): void => end("lost");
       const onStop = (): void => this.#controller.abort(stopping?.reason);
+      const unwatch = this.#watchTask();
       const end = (ended: Ended): void => {
         if (this.#ended) return;
         this.#ended = true;
         timer?.cancel();
+        unwatch?.();
         this.#delivery.signal.removeEventListener("abort", onLost);
         stopping?.removeEventListener("abort", onStop);
         // A handler that has not returned is told to; its message is no longer its business.
@@ -113,8 +117,16 @@ class Run<Value> {
     });
   }
 
+  /** A handler whose task is cancelled is told to end; its message stays its own until it does. */
+  #watchTask(): (() => void) | undefined {
+    const { task, backend } = this.#delivery;
+    if (task === undefined) return undefined;
+    return cancellationsOf(backend, this.#clock).add(task, (reason) => this.#controller.abort(reason));
+  }
+
   async #call(): Promise<Verdict | undefined> {
-    const verdict = (await this.#handler(this.#delivery.value, this.#context())) ?? undefined;
+    const { value } = this.#delivery;
+    const verdict = (await this.#delivery.run(() => this.#handler(value, this.#context()))) ?? undefined;
     // Forwards that the handler did not await belong to the message all the same: an ack before them would lose them.
     await this.#forwardings.settled();
     return verdict;
@@ -128,8 +140,16 @@ class Run<Value> {
   }
 
   #context(): HandlerContext {
-    const { id, deliveryCount, enqueuedAtMs } = this.#delivery;
+    const { id, deliveryCount, enqueuedAtMs, task, backend } = this.#delivery;
     return {
+      ...(task === undefined
+        ? {}
+        : {
+            task: {
+              id: task,
+              update: async (change) => void (await backend.updateTask(task, change)),
+            },
+          }),
       id,
       deliveryCount,
       enqueuedAtMs,
@@ -140,7 +160,10 @@ class Run<Value> {
   }
 
   async #addForward<Target>(target: ForwardTarget<Target>, value: Target, options?: EnqueueOptions): Promise<void> {
-    const [message] = await Promise.all([target.encode(value, options), target.ensure()]);
+    const [message] = await Promise.all([
+      target.encode(value, options?.task === undefined ? { ...options, task: this.#delivery.task ?? null } : options),
+      target.ensure(),
+    ]);
     if (this.#ended)
       throw new QueueFSError(
         "not-in-processing",
@@ -205,7 +228,7 @@ class Run<Value> {
   async #giveBack(delayMs: number, reason: string, giveUp: boolean): Promise<RunOutcome> {
     const answer = await this.#insist(() => this.#delivery.nack({ delayMs, reason, giveUp }));
     if (answer === "pending") return "retry";
-    return answer === "dead" ? "dead" : "lost";
+    return answer === "stale" ? "lost" : answer;
   }
 
   /**

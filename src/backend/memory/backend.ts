@@ -102,6 +102,7 @@ export class MemoryBackend implements Backend {
       location: "memory:",
       durable: false,
       sharedBy: "process",
+      storeId: configuration.store.resources.id,
       maxMessageBytes: bounds.maxMessageBytes,
     };
     this.#configuration = configuration;

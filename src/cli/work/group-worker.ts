@@ -204,14 +204,14 @@ export class GroupWorker {
           name,
           group.map(({ receipt, deliveryCount }) => ({ receipt, reason, giveUp, delayMs: giveUp ? 0 : this.#delayMs(deliveryCount) })),
         );
-        return answers.map((answer) => (answer === "pending" ? "nacked" : answer === "dead" ? "dead" : "lost"));
+        return answers.map((answer) => (answer === "pending" || answer === "cancelled" ? "nacked" : answer === "dead" ? "dead" : "lost"));
       }
       default: {
         const answers = await backend.release(
           name,
           group.map(({ receipt }) => receipt),
         );
-        return answers.map((answer) => (answer === "released" ? "released" : "lost"));
+        return answers.map((answer) => (answer === "stale" ? "lost" : "released"));
       }
     }
   }

@@ -45,7 +45,7 @@ export const closingCases = section("opening and closing", [
     options: { maxMessageBytes: 12_345 },
     async run({ backend, open }) {
       const { description } = backend;
-      assert.deepEqual(Object.keys(description).toSorted(), ["durable", "kind", "location", "maxMessageBytes", "sharedBy"]);
+      assert.deepEqual(Object.keys(description).toSorted(), ["durable", "kind", "location", "maxMessageBytes", "sharedBy", "storeId"]);
       assert.match(description.kind, /^[a-z]+$/);
       assert.ok(["process", "host", "hosts"].includes(description.sharedBy));
       assert.equal(description.maxMessageBytes, 12_345);

@@ -1,0 +1,31 @@
+/** The first messages of a task. */
+
+import type { Forward } from "../core/message.ts";
+import type { EnqueueOptions, ForwardTarget } from "../queue/index.ts";
+
+/** Values for one queue; made by {@link batch}. */
+export interface Batch {
+  /** The messages. @internal */
+  encode(): Promise<Forward>;
+}
+
+/**
+ * Values to be stored in a queue together with the task that owns them.
+ *
+ * @param options of each value; a `task` among them is not needed and not looked at
+ */
+export function batch<Value>(
+  queue: ForwardTarget<Value>,
+  values: readonly Value[],
+  options: (value: Value, index: number) => EnqueueOptions = () => ({}),
+): Batch {
+  return {
+    async encode() {
+      const [messages] = await Promise.all([
+        Promise.all(values.map((value, index) => queue.encode(value, { ...options(value, index), task: null }))),
+        queue.ensure(),
+      ]);
+      return { queue: queue.name, messages };
+    },
+  };
+}
