@@ -18,7 +18,7 @@ import {
   MAX_SNAPSHOT_QUEUES,
   MIN_LEASE_MS,
 } from "./limits.ts";
-import type { DequeueOptions, ExtendItem, NackItem, NewMessage, PageOptions, QueueSelection, QueueSettings } from "./message.ts";
+import type { AckItem, DequeueOptions, ExtendItem, NackItem, NewMessage, PageOptions, QueueSelection, QueueSettings } from "./message.ts";
 import { parseChosenMessageId, parseRequestId, parseTaskId } from "./names.ts";
 import { checkInteger, type OptionTable, readOptions } from "./options.ts";
 
@@ -104,6 +104,49 @@ export function checkBatch<Item>(what: string, items: readonly Item[]): readonly
   return items;
 }
 
+const MESSAGE_KEYS: ReadonlySet<string> = new Set(["data", "id", "delayMs", "task"]);
+const ACK_KEYS: ReadonlySet<string> = new Set(["receipt", "forward"]);
+const NACK_KEYS: ReadonlySet<string> = new Set(["receipt", "delayMs", "reason", "giveUp"]);
+const FORWARD_KEYS: ReadonlySet<string> = new Set(["queue", "messages"]);
+const EXTEND_KEYS: ReadonlySet<string> = new Set(["receipt", "leaseMs"]);
+
+/** Refuses what is no object, and misspelt properties, which would be ignored in silence: a delay that is none, a message that is not given up. */
+function checkItem(what: string, item: unknown, keys: ReadonlySet<string>): void {
+  if (typeof item !== "object" || item === null)
+    throw new QueueFSError("invalid-argument", `each item of ${what} must be an object, got ${quote(item)}`);
+  for (const key in item) {
+    if (!keys.has(key))
+      throw new QueueFSError("invalid-argument", `an item of ${what} has no property ${quote(key)}; it has ${[...keys].join(", ")}`);
+  }
+}
+
+function checkReceiptItem(what: string, item: { readonly receipt: unknown }, keys: ReadonlySet<string>): void {
+  checkItem(what, item, keys);
+  if (typeof item.receipt !== "string")
+    throw new QueueFSError("invalid-argument", `receipt in an item of ${what} must be a text, got ${quote(item.receipt)}`);
+}
+
+/** Checks ids or receipts given alone. @throws QueueFSError `invalid-argument` */
+export function checkTexts<Text extends string>(what: string, texts: readonly Text[]): readonly Text[] {
+  checkBatch(what, texts);
+  for (const text of texts) {
+    if (typeof text !== "string") throw new QueueFSError("invalid-argument", `each item of ${what} must be a text, got ${quote(text)}`);
+  }
+  return texts;
+}
+
+/** Checks acks; what they forward is checked by the backend, message by message. @throws QueueFSError `invalid-argument` */
+export function checkAcks(items: readonly AckItem[]): readonly AckItem[] {
+  checkBatch("ack", items);
+  for (const item of items) {
+    checkReceiptItem("ack", item, ACK_KEYS);
+    if (item.forward === undefined) continue;
+    if (!Array.isArray(item.forward)) throw new QueueFSError("invalid-argument", `forward must be an array, got ${quote(item.forward)}`);
+    for (const forward of item.forward as readonly unknown[]) checkItem("forward", forward, FORWARD_KEYS);
+  }
+  return items;
+}
+
 /** Checks messages to be stored: types, ids, delays, and the sizes of each and of all. @throws QueueFSError `invalid-argument`, `invalid-name`, `message-too-large` */
 export function checkMessages(messages: readonly NewMessage[], maxMessageBytes: number): readonly NewMessage[] {
   checkBatch("enqueue", messages);
@@ -114,6 +157,7 @@ export function checkMessages(messages: readonly NewMessage[], maxMessageBytes: 
         "invalid-argument",
         `data of a message must be a Uint8Array, got ${quote(message?.data)}; encode text with TextEncoder`,
       );
+    checkItem("enqueue", message, MESSAGE_KEYS);
     total += message.data.byteLength;
     if (message.data.byteLength > maxMessageBytes) {
       throw new QueueFSError(
@@ -138,7 +182,10 @@ export function checkMessages(messages: readonly NewMessage[], maxMessageBytes: 
 export function checkNacks(items: readonly NackItem[]): readonly NackItem[] {
   checkBatch("nack", items);
   for (const item of items) {
+    checkReceiptItem("nack", item, NACK_KEYS);
     if (item.delayMs !== undefined) checkInteger("delayMs", item.delayMs, 0, MAX_DELAY_MS);
+    if (item.giveUp !== undefined && typeof item.giveUp !== "boolean")
+      throw new QueueFSError("invalid-argument", `giveUp must be true or false, got ${quote(item.giveUp)}`);
   }
   return items;
 }
@@ -146,7 +193,10 @@ export function checkNacks(items: readonly NackItem[]): readonly NackItem[] {
 /** Checks extensions. @throws QueueFSError `invalid-argument` */
 export function checkExtensions(items: readonly ExtendItem[]): readonly ExtendItem[] {
   checkBatch("extend", items);
-  for (const item of items) checkInteger("leaseMs", item.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+  for (const item of items) {
+    checkReceiptItem("extend", item, EXTEND_KEYS);
+    checkInteger("leaseMs", item.leaseMs, MIN_LEASE_MS, MAX_LEASE_MS);
+  }
   return items;
 }
 

@@ -3,7 +3,7 @@
 import { setMaxListeners } from "node:events";
 import { type Backoff, backoffMs, checkBackoff } from "../core/backoff.ts";
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from "../core/clock.ts";
-import { isQueueFSError, QueueFSError } from "../core/errors.ts";
+import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
 import { MAX_DEQUEUE_LIMIT } from "../core/limits.ts";
 import type { ReleaseAnswer } from "../core/message.ts";
 import { checkInteger, readOptions } from "../core/options.ts";
@@ -13,7 +13,7 @@ import type { Delivery } from "./delivery.ts";
 import type { Handler } from "./handler.ts";
 import { Intake } from "./intake.ts";
 import { keepLeasesWhileBusy, whenThreadIsReady } from "./lease-holding.ts";
-import type { NamedQueue } from "./named-queue.ts";
+import { NamedQueue } from "./named-queue.ts";
 import { RateLimiter } from "./rate-limit.ts";
 import { DEFAULT_BACKOFF, runHandler } from "./run-handler.ts";
 import { MAX_GRACE_MS, type StopReport, WORKER_OPTIONS, type WorkerHealth, type WorkerOptions } from "./worker-options.ts";
@@ -71,6 +71,7 @@ export class Worker<Value> implements AsyncDisposable {
   /** @throws QueueFSError `invalid-argument` */
   constructor(queue: NamedQueue<Value>, handler: Handler<Value>, options: WorkerOptions = {}) {
     const checked = readOptions("Worker", WORKER_OPTIONS, options);
+    if (!(queue instanceof NamedQueue)) throw new QueueFSError("invalid-argument", `a worker needs a NamedQueue, got ${quote(queue)}`);
     if (typeof handler !== "function") throw new QueueFSError("invalid-argument", "a worker needs a handler, a function");
     if (options.backoff !== undefined) checkBackoff(options.backoff);
     this.queue = queue;

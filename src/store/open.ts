@@ -36,6 +36,9 @@ const FORMS = "memory:, sqlite:FILE, redis://HOST:PORT/DB, rediss://… (TLS) or
  */
 export async function openStore(location: string, options: StoreOptions = {}): Promise<Backend> {
   const scheme = typeof location === "string" ? /^([a-z][a-z0-9+.-]*):/i.exec(location)?.[1]?.toLowerCase() : undefined;
+  // A location without a scheme is a file name more often than not, and holds no password.
+  const shown =
+    scheme === undefined && !(typeof location === "string" && location.includes("@")) ? quote(location) : `the scheme ${quote(scheme)}`;
   switch (scheme) {
     case "memory": {
       if (location.length > "memory:".length)
@@ -58,10 +61,7 @@ export async function openStore(location: string, options: StoreOptions = {}): P
     }
     default:
       // Only the scheme is shown: a location may hold a password.
-      throw new QueueFSError(
-        "invalid-argument",
-        `a store location must be one of ${FORMS}, got ${scheme === undefined ? quote(typeof location) : `the scheme ${quote(scheme)}`}`,
-      );
+      throw new QueueFSError("invalid-argument", `a store location must be one of ${FORMS}, got ${shown}; for a file write sqlite:FILE`);
   }
 }
 

@@ -7,6 +7,7 @@ registerConformance(CONFORMANCE_CASES, memoryHarness, vitestRunner);
 
 it("memory skips exactly these cases", () => {
   expect(skippedTitles(CONFORMANCE_CASES, memoryHarness)).toEqual([
+    "keeping tasks: tasks outlive their clients",
     "opening and closing: a durable store says so",
     "durability: queues, settings, messages, deliveries, delays, dead letters and statistics are the same after all clients were closed",
     "durability: message ids and request ids are remembered after all clients were closed",

@@ -37,6 +37,36 @@ describe.each(STORES)("slips over $name", (kind) => {
     await expect(store.backend.createQueue("a/ack" as never)).rejects.toMatchObject({ code: "reserved-name" });
   });
 
+  test("items that are none, or have misspelt properties, are refused as what they are, and nothing changes", async () => {
+    const { backend } = store;
+    const queue = new NamedQueue<string>(backend, "a", { codec: textCodec });
+    await queue.enqueueMany(["x", "y"]);
+    const { name } = queue;
+    const [held] = await backend.dequeue(name);
+    const receipt = held?.receipt as never;
+    const data = new Uint8Array(1);
+    const slips: (() => Promise<unknown>)[] = [
+      ...[null, undefined, 5, "m"].map((item) => () => backend.ack(name, [item as never])),
+      ...[null, undefined, 5, "r"].map((item) => () => backend.nack(name, [item as never])),
+      ...[null, undefined, 5].map((item) => () => backend.extend(name, [item as never])),
+      ...[null, undefined, 5, {}].map((item) => () => backend.release(name, [item as never])),
+      ...[null, undefined, 5, {}].map((item) => () => backend.ackById(name, [item as never])),
+      () => backend.redrive(name, [null as never]),
+      () => backend.drop(name, [null as never]),
+      () => backend.ack(name, [{ receipt, forwards: [] } as never]),
+      () => backend.ack(name, [{ receipt, forward: [{ queue: name, message: [] }] } as never]),
+      () => backend.nack(name, [{ receipt, dealyMs: 5 } as never]),
+      () => backend.nack(name, [{ receipt, giveup: true } as never]),
+      () => backend.nack(name, [{ receipt, giveUp: "yes" } as never]),
+      () => backend.extend(name, [{ receipt, lease: 5_000 } as never]),
+      () => backend.enqueue(name, [{ data, dealyMs: 5 } as never]),
+      () => backend.enqueue(name, [null as never]),
+    ];
+    for (const slip of slips) await expect(slip(), String(slip)).rejects.toMatchObject({ code: "invalid-argument" });
+    expect(await backend.status(name)).toEqual({ pending: 1, processing: 1 });
+    expect(() => new Worker(null as never, () => {})).toThrow(/NamedQueue/);
+  });
+
   test("a forward that the handler did not await is stored with the ack, and its failure fails the handler", async () => {
     const from = new NamedQueue<string>(store.backend, "from", { codec: textCodec });
     const to = new NamedQueue<string>(store.backend, "to", { codec: textCodec });

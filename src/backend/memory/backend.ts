@@ -33,7 +33,7 @@ import type {
 import { type MessageId, parseQueueName, parseTaskId, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
-  checkBatch,
+  checkAcks,
   checkChangedSettings,
   checkDequeue,
   checkExtensions,
@@ -42,6 +42,7 @@ import {
   checkNewSettings,
   checkPage,
   checkSelection,
+  checkTexts,
   type DequeueRequest,
   storableReason,
 } from "../../core/request.ts";
@@ -200,7 +201,7 @@ export class MemoryBackend implements Backend {
   }
 
   #ack(queue: QueueName, items: readonly AckItem[]): AckAnswer[] {
-    checkBatch("ack", items);
+    checkAcks(items);
     const state = this.#queue(queue);
     const answers = items.some((item) => item.forward !== undefined && item.forward.length > 0)
       ? acknowledgeAndForward(this.#store, state, items, this.#step())
@@ -211,7 +212,7 @@ export class MemoryBackend implements Backend {
   }
 
   async ackById(queue: QueueName, ids: readonly MessageId[]): Promise<("acked" | "not-in-processing")[]> {
-    checkBatch("ack", ids);
+    checkTexts("ack", ids);
     const state = this.#queue(queue);
     return this.#each(state, ids, (id) => {
       const entry = state.findProcessing(id);
@@ -229,7 +230,7 @@ export class MemoryBackend implements Backend {
   }
 
   async release(queue: QueueName, receipts: readonly Receipt[]): Promise<ReleaseAnswer[]> {
-    checkBatch("release", receipts);
+    checkTexts("release", receipts);
     const state = this.#queue(queue);
     const nowMs = this.#configuration.clock.monotonicMs();
     return this.#each(state, receipts, (receipt) => release(state, receipt, nowMs));
@@ -303,7 +304,7 @@ export class MemoryBackend implements Backend {
   }
 
   async redrive(queue: QueueName, ids: readonly MessageId[]): Promise<("redriven" | "not-found")[]> {
-    checkBatch("redrive", ids);
+    checkTexts("redrive", ids);
     const state = this.#queue(queue);
     this.#store.changed(queue);
     const answers = redrive(state, ids);
@@ -312,7 +313,7 @@ export class MemoryBackend implements Backend {
   }
 
   async drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]> {
-    checkBatch("drop", ids);
+    checkTexts("drop", ids);
     const state = this.#queue(queue);
     this.#store.changed(queue);
     return drop(state, ids);

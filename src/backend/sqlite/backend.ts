@@ -5,7 +5,7 @@ import type * as shapes from "../../core/message.ts";
 import { type MessageId, parseQueueName, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
-  checkBatch,
+  checkAcks,
   checkChangedSettings,
   checkDequeue,
   checkExtensions,
@@ -14,6 +14,7 @@ import {
   checkNewSettings,
   checkPage,
   checkSelection,
+  checkTexts,
   storableReason,
 } from "../../core/request.ts";
 import type * as tasks from "../../core/task.ts";
@@ -203,7 +204,7 @@ export class SqliteBackend implements Backend {
 
   ack(queue: QueueName, items: readonly shapes.AckItem[]): Promise<shapes.AckAnswer[]> {
     try {
-      checkBatch("ack", items);
+      checkAcks(items);
       let bytes = 0;
       let forwarded = 0;
       const copies = items.map((item) => {
@@ -261,8 +262,8 @@ export class SqliteBackend implements Backend {
   ): Promise<Answer[]> {
     return this.#write(
       () => {
-        checkBatch(what, items);
-        check?.();
+        if (check === undefined) checkTexts(what, items as readonly string[]);
+        else check();
         const copies = [...items];
         return (step) => {
           const row = step.queue(queue);

@@ -399,11 +399,9 @@ export const taskKeepingCases = section("keeping tasks", [
   },
   {
     name: "ended tasks are removed when they were kept as long as their status says",
-    needs: ["wall-clock-steps"],
     async run(context) {
-      const { backend } = context;
-      await make(backend, JOBS);
-      const keepMs = { completed: 10_000, cancelled: 30_000, failed: 60_000 };
+      const { backend, passTime, spanMs } = context;
+      const keepMs = { completed: 2 * spanMs, cancelled: 6 * spanMs, failed: 10 * spanMs };
       const completed = (await begin(backend, [], { keepMs })).task.id;
       const open = await beginOpen(backend, [], { keepMs });
       const failed = await beginOpen(backend, [], { keepMs });
@@ -415,11 +413,11 @@ export const taskKeepingCases = section("keeping tasks", [
         return (await everyTask(backend)).map((task) => task.id);
       };
       assert.deepEqual(await left(), [cancelled.id, failed.id, open.id, completed]);
-      context.stepWall(10_001);
+      await passTime(3 * spanMs);
       assert.deepEqual(await left(), [cancelled.id, failed.id, open.id]);
-      context.stepWall(20_001);
+      await passTime(4 * spanMs);
       assert.deepEqual(await left(), [failed.id, open.id]);
-      context.stepWall(30_001);
+      await passTime(4 * spanMs);
       assert.deepEqual(await left(), [open.id]);
     },
   },

@@ -10,6 +10,7 @@ const STORY: readonly (readonly [MessageState, MessageEvent, MessageState])[] = 
   ["pending", "quarantine", "dead"],
   ["pending", "clear", "removed"],
   ["pending", "remove queue", "removed"],
+  ["pending", "cancel task", "removed"],
   ["processing", "ack", "removed"],
   ["processing", "nack", "pending"],
   ["processing", "give up", "dead"],
@@ -19,6 +20,7 @@ const STORY: readonly (readonly [MessageState, MessageEvent, MessageState])[] = 
   ["processing", "deliveries used up", "dead"],
   ["processing", "clear", "removed"],
   ["processing", "remove queue", "removed"],
+  ["processing", "cancel task", "removed"],
   ["dead", "redrive", "pending"],
   ["dead", "drop", "removed"],
   ["dead", "remove queue", "removed"],
@@ -50,6 +52,6 @@ it("names no event that cannot happen and no state that cannot be reached", () =
 it("removal is final, and only the consumer's ack or an explicit act leads to it", () => {
   for (const event of EVENTS) expect(nextState("removed", event), event).toBeUndefined();
   const removing = EVENTS.filter((event) => MESSAGE_STATES.some((state) => nextState(state, event) === "removed"));
-  expect(removing.toSorted()).toEqual(["ack", "clear", "drop", "remove queue"]);
+  expect(removing.toSorted()).toEqual(["ack", "cancel task", "clear", "drop", "remove queue"]);
   expect(nextState("pending", "ack")).toBeUndefined();
 });
