@@ -3,10 +3,10 @@
 import type { Timer } from "../../core/clock.ts";
 import { assert, closedError, QueueFSError, queueNotFound } from "../../core/errors.ts";
 import type * as shapes from "../../core/message.ts";
-import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../core/names.ts";
+import { type MessageId, parseQueueName, parseTaskId, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
-  checkBatch,
+  checkAcks,
   checkChangedSettings,
   checkDequeue,
   checkExtensions,
@@ -15,7 +15,11 @@ import {
   checkNewSettings,
   checkPage,
   checkSelection,
+  checkTexts,
+  storableReason,
 } from "../../core/request.ts";
+import type * as tasks from "../../core/task.ts";
+import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList } from "../../core/task-request.ts";
 import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
 import { ByteReader } from "./bytes.ts";
 import { ClearPart, ConfigurePart } from "./care-parts.ts";
@@ -23,6 +27,7 @@ import type { Changes } from "./changes.ts";
 import type { Connection } from "./connection.ts";
 import { DequeuePart } from "./dequeue-part.ts";
 import { EnqueuePart } from "./enqueue-part.ts";
+import { isOvertaken, overtaken } from "./failure.ts";
 import { inspectNamespace } from "./inspect.ts";
 import { type Keys, queueKey } from "./keys.ts";
 import { openNamespace } from "./namespace.ts";
@@ -36,6 +41,8 @@ import { encodeKeys, joinKeys, type ScriptRunner } from "./script-call.ts";
 import type { Session } from "./session.ts";
 import type { Steps } from "./steps.ts";
 import { Sweep } from "./sweep.ts";
+import { TaskReading } from "./task-reading.ts";
+import { TaskSteps } from "./task-steps.ts";
 
 /** How often a change of the registry begins anew because another came first. */
 const MOST_ATTEMPTS = 100;
@@ -60,6 +67,8 @@ export class RedisBackend implements Backend {
   readonly #steps: Steps;
   readonly #maxMessageBytes: number;
   readonly #reading: Reading;
+  readonly #taskReading: TaskReading;
+  readonly #taskSteps: TaskSteps;
   readonly #sweep: Sweep;
   readonly #stopSweep: StopPeriodic;
   #closing: Promise<void> | undefined;
@@ -75,10 +84,13 @@ export class RedisBackend implements Backend {
       location: connection.location,
       durable: true,
       sharedBy: "hosts",
+      storeId: registry.store,
       maxMessageBytes: settings.maxMessageBytes,
     };
     this.#reading = new Reading(runner, registry, settings.namespace, keys);
-    this.#sweep = new Sweep(runner, steps, registry, settings.namespace, keys);
+    this.#taskReading = new TaskReading(runner, registry, settings.namespace, keys);
+    this.#taskSteps = new TaskSteps(steps, registry, this.#taskReading, keys, () => openNamespace(runner, keys, settings));
+    this.#sweep = new Sweep(runner, steps, registry, this.#taskSteps, settings.namespace, keys);
     this.#stopSweep = startPeriodic(settings.clock, settings.sweepIntervalMs, () => this.#sweepOnce(), settings.onError);
   }
 
@@ -121,7 +133,7 @@ export class RedisBackend implements Backend {
         await openNamespace(runner, keys, settings);
       }
     }
-    throw overtaken();
+    throw overtaken(MOST_ATTEMPTS);
   }
 
   configureQueue(queue: QueueName, settings: Partial<shapes.QueueSettings>): Promise<shapes.QueueSettings> {
@@ -145,7 +157,10 @@ export class RedisBackend implements Backend {
           `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`,
         );
       }
-      const own = joinKeys([encodeKeys([keys.meta, keys.queues, keys.names, keys.trash]), ...queues.map((life) => life.some("queue"))]);
+      const own = joinKeys([
+        encodeKeys([keys.meta, keys.queues, keys.names, keys.trash]),
+        ...queues.map((life) => life.some("queue", "owners")),
+      ]);
       try {
         const values = [change, ...queues.flatMap(({ name, life }) => [name, String(life)])];
         const reply = await this.#steps.runScript(PROGRAMS.remove, own, values);
@@ -156,7 +171,7 @@ export class RedisBackend implements Backend {
         if (!isOvertaken(error)) throw error;
       }
     }
-    throw overtaken();
+    throw overtaken(MOST_ATTEMPTS);
   }
 
   // The queues are gone already; freeing their memory may also be left to the sweep of any open store.
@@ -188,7 +203,7 @@ export class RedisBackend implements Backend {
 
   ack(queue: QueueName, items: readonly shapes.AckItem[]): Promise<shapes.AckAnswer[]> {
     return this.#call(() => {
-      checkBatch("ack", items);
+      checkAcks(items);
       let forwards = false;
       for (const { forward } of items) {
         if (forward === undefined) continue;
@@ -200,15 +215,15 @@ export class RedisBackend implements Backend {
   }
 
   ackById(queue: QueueName, ids: readonly MessageId[]): Promise<("acked" | "not-in-processing")[]> {
-    return this.#call(() => this.#steps.run(new IdPart(KIND.ackById, queue, checkBatch("ack", ids), ["not-in-processing", "acked"])));
+    return this.#call(() => this.#steps.run(new IdPart(KIND.ackById, queue, checkTexts("ack", ids), ["not-in-processing", "acked"])));
   }
 
   nack(queue: QueueName, items: readonly shapes.NackItem[]): Promise<shapes.NackAnswer[]> {
     return this.#call(() => this.#steps.run(new NackPart(queue, checkNacks(items))));
   }
 
-  release(queue: QueueName, receipts: readonly Receipt[]): Promise<("released" | "stale")[]> {
-    return this.#call(() => this.#steps.run(new ReleasePart(queue, checkBatch("release", receipts))));
+  release(queue: QueueName, receipts: readonly Receipt[]): Promise<shapes.ReleaseAnswer[]> {
+    return this.#call(() => this.#steps.run(new ReleasePart(queue, checkTexts("release", receipts))));
   }
 
   extend(queue: QueueName, items: readonly shapes.ExtendItem[]): Promise<("extended" | "stale")[]> {
@@ -216,11 +231,11 @@ export class RedisBackend implements Backend {
   }
 
   redrive(queue: QueueName, ids: readonly MessageId[]): Promise<("redriven" | "not-found")[]> {
-    return this.#call(() => this.#steps.runAlone(new IdPart(KIND.redrive, queue, checkBatch("redrive", ids), ["not-found", "redriven"])));
+    return this.#call(() => this.#steps.runAlone(new IdPart(KIND.redrive, queue, checkTexts("redrive", ids), ["not-found", "redriven"])));
   }
 
   drop(queue: QueueName, ids: readonly MessageId[]): Promise<("dropped" | "not-found")[]> {
-    return this.#call(() => this.#steps.runAlone(new IdPart(KIND.drop, queue, checkBatch("drop", ids), ["not-found", "dropped"])));
+    return this.#call(() => this.#steps.runAlone(new IdPart(KIND.drop, queue, checkTexts("drop", ids), ["not-found", "dropped"])));
   }
 
   nextDue(queue: QueueName): Promise<number | undefined> {
@@ -269,6 +284,49 @@ export class RedisBackend implements Backend {
 
   deadLetters(queue: QueueName, options?: shapes.PageOptions): Promise<shapes.Page<shapes.DeadLetter>> {
     return this.#call(() => this.#reading.deadLetters(queue, options));
+  }
+
+  createTask(task: tasks.NewTask, batches: readonly shapes.Forward[] = []): Promise<tasks.CreatedTask> {
+    // A token of zeros stands for "no producer".
+    return this.#call(() =>
+      this.#taskSteps.create(checkNewTask(task), batches, this.#parts.settings.random.token() || 1, this.#maxMessageBytes),
+    );
+  }
+
+  task(id: TaskId): Promise<tasks.Task> {
+    return this.#call(() => this.#taskReading.get(parseTaskId(id)));
+  }
+
+  tasks(options?: tasks.TaskListOptions): Promise<shapes.Page<tasks.Task>> {
+    return this.#call(() => this.#taskReading.list(checkTaskList(options)));
+  }
+
+  updateTask(id: TaskId, change: tasks.TaskChange): Promise<tasks.Task> {
+    return this.#call(() => this.#taskSteps.update(parseTaskId(id), checkTaskChange(change)));
+  }
+
+  sealTask(id: TaskId, options?: tasks.SealOptions): Promise<tasks.SealedTask> {
+    return this.#call(() => this.#taskSteps.seal(parseTaskId(id), checkSeal(options)));
+  }
+
+  renewProducers(items: readonly tasks.ProducerRenewal[]): Promise<("renewed" | "stale")[]> {
+    return this.#call(() => this.#taskSteps.renew(checkRenewals(items)));
+  }
+
+  cancelTask(id: TaskId, options?: { readonly reason?: string }): Promise<tasks.CancelledTask> {
+    return this.#call(() => this.#taskSteps.cancel(parseTaskId(id), storableReason(options?.reason), true));
+  }
+
+  redriveTask(from: TaskId, into: TaskId): Promise<tasks.RedrivenTask> {
+    return this.#call(() => this.#taskSteps.redrive(parseTaskId(from), parseTaskId(into)));
+  }
+
+  removeTask(id: TaskId): Promise<void> {
+    return this.#call(() => this.#taskSteps.remove(parseTaskId(id)));
+  }
+
+  taskFailures(id: TaskId, options?: shapes.PageOptions): Promise<shapes.Page<tasks.TaskFailure>> {
+    return this.#call(() => this.#taskReading.failures(parseTaskId(id), options));
   }
 
   subscribe(listener: ChangeListener): () => void {
@@ -323,15 +381,4 @@ async function within(work: Promise<unknown>, settings: RedisSettings, atMostMs:
   } finally {
     timer?.cancel();
   }
-}
-
-function isOvertaken(error: unknown): boolean {
-  return error instanceof QueueFSError && error.cause instanceof Error && error.cause.message.startsWith("CHANGED");
-}
-
-function overtaken(): QueueFSError {
-  return new QueueFSError(
-    "store-busy",
-    `queues were made and removed so fast that ${MOST_ATTEMPTS} attempts came too late; nothing changed, try again`,
-  );
 }

@@ -56,6 +56,13 @@ export class ByteWriter {
     return written;
   }
 
+  /** Writes a text of at most 255 bytes after its length. */
+  shortText(value: string): void {
+    const lengthAt = this.length;
+    this.u8(0);
+    this.setU8(lengthAt, this.text(value));
+  }
+
   setU8(at: number, value: number): void {
     this.#buffer[at] = value;
   }

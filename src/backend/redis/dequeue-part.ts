@@ -2,13 +2,14 @@
 
 import { QueueFSError, quote } from "../../core/errors.ts";
 import type { DeliveredMessage, Message } from "../../core/message.ts";
-import { type MessageId, makeReceipt, type QueueName } from "../../core/names.ts";
+import { type MessageId, makeReceipt, type QueueName, type TaskId } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
 import type { ByteReader, ByteWriter } from "./bytes.ts";
 import { KIND, type OperationState, Part } from "./part.ts";
 import type { QueueLife } from "./registry.ts";
 
 const HAS_CHOSEN_ID = 1;
+const HAS_TASK = 2;
 const HAS_REQUEST_ID = 1;
 const OWNER_RECEIPT = 2;
 /** What an item of a dequeue's answer begins with. */
@@ -26,14 +27,18 @@ export function readEntry(reader: ByteReader, bytes: number, life: QueueLife): S
   const enqueuedAtMs = reader.u48();
   let left = bytes - 14;
   let id: MessageId;
-  if (reader.u8() === HAS_CHOSEN_ID) {
+  const flags = reader.u8();
+  if ((flags & HAS_CHOSEN_ID) !== 0) {
     const length = reader.u8();
     id = reader.text(length) as MessageId;
     left -= 1 + length;
   } else {
     id = (life.idPrefix + sequence.toString(36)) as MessageId;
   }
-  return { sequence, id, enqueuedAtMs, data: reader.copy(left) };
+  if ((flags & HAS_TASK) === 0) return { sequence, id, enqueuedAtMs, data: reader.copy(left) };
+  const length = reader.u8();
+  const task = reader.text(length) as TaskId;
+  return { sequence, id, enqueuedAtMs, data: reader.copy(left - 1 - length), task };
 }
 
 /** One dequeue. */
@@ -82,8 +87,9 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     const { leaseMs } = this.#request;
     for (let index = 0; index < count; index += 1) {
       const deliveryCount = reader.u32();
-      const { sequence, id, enqueuedAtMs, data } = readEntry(reader, reader.u32(), life);
-      messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt: makeReceipt(life.life, sequence, token), leaseMs });
+      const { sequence, id, enqueuedAtMs, data, task } = readEntry(reader, reader.u32(), life);
+      const message = { id, data, enqueuedAtMs, deliveryCount, receipt: makeReceipt(life.life, sequence, token), leaseMs };
+      messages.push(task === undefined ? message : { ...message, task });
     }
     return messages;
   }

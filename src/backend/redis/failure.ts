@@ -91,3 +91,16 @@ export function unknownOutcome(location: string, cause: unknown): QueueFSError {
     { cause },
   );
 }
+
+/** Whether a script found that the registry of queues, or the whole namespace, is not the one that it was called for; nothing happened. */
+export function isOvertaken(error: unknown): boolean {
+  return error instanceof QueueFSError && error.cause instanceof Error && error.cause.message.startsWith("CHANGED");
+}
+
+/** The error for a call that was overtaken so often. */
+export function overtaken(attempts: number): QueueFSError {
+  return new QueueFSError(
+    "store-busy",
+    `queues were made and removed so fast that ${attempts} attempts came too late; nothing changed, try again`,
+  );
+}

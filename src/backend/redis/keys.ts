@@ -20,6 +20,7 @@ const PARTS = [
   "graves",
   "memory",
   "forget",
+  "owners",
 ] as const;
 
 /** One of the keys of a queue. */
@@ -37,6 +38,18 @@ export interface Keys {
   readonly wake: string;
   /** Lives whose keys are still to be freed. */
   readonly trash: string;
+  /** Task id -> record. */
+  readonly tasks: string;
+  /** Task id -> type, meta and other texts. */
+  readonly taskTexts: string;
+  /** Task ids by number. */
+  readonly taskOrder: string;
+  /** When something of a task is due. */
+  readonly taskDue: string;
+  /** Dead letters by task. */
+  readonly taskFailures: string;
+  /** In which queues a task may have unacked messages. */
+  readonly taskQueues: string;
   /** Channel on which changes are told. */
   readonly changes: string;
   /** Prefix of the keys in which sessions keep their last answers. */
@@ -52,9 +65,20 @@ export function keysOf(namespace: string): Keys {
     names: key("names"),
     wake: key("wake"),
     trash: key("trash"),
+    tasks: key("tasks"),
+    taskTexts: key("task-texts"),
+    taskOrder: key("task-order"),
+    taskDue: key("task-due"),
+    taskFailures: key("task-failures"),
+    taskQueues: key("task-queues"),
     changes: key("changes"),
     session: key("session:"),
   };
+}
+
+/** The keys that every script takes which begins with the frame, in the order in which it takes them (scripts/frame.lua). */
+export function frameKeys(session: string, keys: Keys): readonly string[] {
+  return [session, keys.wake, keys.tasks, keys.taskTexts, keys.taskOrder, keys.taskDue, keys.taskFailures, keys.taskQueues];
 }
 
 /** One key of one life of a queue. */

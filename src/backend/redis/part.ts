@@ -1,6 +1,6 @@
 /** What one call of the contract asks of a queue, as a part of an operation that may hold the parts of several calls. */
 
-import type { QueueName } from "../../core/names.ts";
+import type { QueueName, TaskId } from "../../core/names.ts";
 import type { ByteReader, ByteWriter } from "./bytes.ts";
 import type { QueueLife } from "./registry.ts";
 
@@ -14,15 +14,32 @@ export const KIND = {
   giveBack: 6,
   extend: 7,
   forward: 8,
+  enqueueOwned: 9,
+  enqueueAny: 10,
   clear: 20,
   configure: 21,
   redrive: 22,
   drop: 23,
   sweep: 24,
+  makeTask: 40,
+  updateTask: 41,
+  sealTask: 42,
+  renewProducers: 43,
+  cancelTask: 44,
+  redriveTask: 45,
+  removeTask: 46,
+  dueTasks: 47,
 } as const;
 
+const ENQUEUES: ReadonlySet<number> = new Set([KIND.enqueue, KIND.enqueueSpecial, KIND.enqueueOwned, KIND.enqueueAny]);
+
+/** Whether operations of this kind store messages of their own queue, and answer with the sequence of the first. */
+export function isEnqueue(kind: number): boolean {
+  return ENQUEUES.has(kind);
+}
+
 /** First byte of an operation's answer. */
-export const ANSWER = { done: 0, gone: 1, full: 2, again: 3, failed: 4 } as const;
+export const ANSWER = { done: 0, gone: 1, full: 2, again: 3, failed: 4, taskEnded: 5, taskActive: 6 } as const;
 
 /** What an operation of several parts knows as a whole. */
 export interface OperationState {
@@ -41,6 +58,8 @@ export abstract class Part<Answer = unknown> {
   abstract readonly kind: number;
   /** Whether parts of other calls may stand in the same operation. */
   readonly isAlone: boolean = false;
+  /** Only parts with the same one share an operation: the task that they name, for the operation may be refused as a whole. */
+  readonly owner: TaskId | undefined = undefined;
   /** How many items it has, for the size of a batch. */
   abstract readonly items: number;
   /** About how many bytes it will write. */

@@ -14,27 +14,27 @@ import type {
   Statistics,
 } from "../../core/message.ts";
 import type { QueueName } from "../../core/names.ts";
-import { checkPage, usedUpReason } from "../../core/request.ts";
+import { checkPage } from "../../core/request.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Argument } from "./client.ts";
 import { readEntry } from "./dequeue-part.ts";
 import type { Keys } from "./keys.ts";
+import { messageOf, readLetter } from "./letter.ts";
 import { PROGRAMS, type Program } from "./programs.ts";
 import { QueueLife, type Registry } from "./registry.ts";
 import { type EncodedKeys, encodeKeys, joinKeys, type ScriptRunner } from "./script-call.ts";
 
 /** Bytes of messages after which a page ends. */
-const PAGE_BYTES = 8 * 1024 * 1024;
+export const PAGE_BYTES = 8 * 1024 * 1024;
 /** How often a snapshot begins anew because queues were made or removed meanwhile, before the store counts as busy. */
 const MOST_ATTEMPTS = 100;
 /** What the answer of a snapshot begins with. */
 const SNAPSHOT = { done: 0, changed: 1, missing: 2 } as const;
 const CURSOR = /^(0|[1-9][0-9]{0,14})$/;
 const PLACE = /^([0-9a-z]{8})\.([0-9]{1,15})\.([0-9]{1,15})\.([0-9]{1,15})$/;
-/** Why a message died, as scripts/queue.lua numbers it. */
-const CAUSE = { reason: 0, usedUp: 1, unreadable: 2, missing: 3 } as const;
 
-function expectBytes(reply: unknown): ByteReader {
+/** The answer of a script that answers with bytes. */
+export function expectBytes(reply: unknown): ByteReader {
   assert(Buffer.isBuffer(reply), "a script answers with bytes");
   return new ByteReader(reply);
 }
@@ -45,12 +45,14 @@ export class Reading {
   readonly #registry: Registry;
   readonly #namespace: string;
   readonly #metaKey: EncodedKeys;
+  readonly #tasksKey: EncodedKeys;
 
   constructor(runner: ScriptRunner, registry: Registry, namespace: string, keys: Keys) {
     this.#runner = runner;
     this.#registry = registry;
     this.#namespace = namespace;
     this.#metaKey = encodeKeys([keys.meta]);
+    this.#tasksKey = encodeKeys([keys.tasks]);
   }
 
   #snapshot(store: string, lives: readonly QueueLife[], change: string, want: Argument): Promise<unknown> {
@@ -194,12 +196,12 @@ export class Reading {
 
   /** The message that a dequeue would hand out now. */
   async peek(name: QueueName): Promise<Message | undefined> {
-    const keys = (life: QueueLife): EncodedKeys => life.some("queue", "pending", "bodies", "states", "returned", "delayed", "leases");
+    const keys = (life: QueueLife): EncodedKeys =>
+      joinKeys([life.some("queue", "pending", "bodies", "states", "returned", "delayed", "leases"), this.#tasksKey]);
     const { reader, life } = await this.#ask(name, PROGRAMS.peek, keys, []);
     if (reader.isAtEnd) return undefined;
     const deliveryCount = reader.u32();
-    const { id, data, enqueuedAtMs } = readEntry(reader, reader.left, life);
-    return { id, data, enqueuedAtMs, deliveryCount };
+    return messageOf(readEntry(reader, reader.left, life), deliveryCount);
   }
 
   /** A page of unacked messages. */
@@ -215,9 +217,9 @@ export class Reading {
     while (!reader.isAtEnd) {
       const state = reader.u8() === 1 ? "processing" : "pending";
       const deliveryCount = reader.u32();
-      const { sequence, id, data, enqueuedAtMs } = readEntry(reader, reader.u32(), life);
-      items.push({ id, data, enqueuedAtMs, deliveryCount, state });
-      last = sequence;
+      const entry = readEntry(reader, reader.u32(), life);
+      items.push({ ...messageOf(entry, deliveryCount), state });
+      last = entry.sequence;
     }
     return hasMore ? { items, next: String(last) } : { items };
   }
@@ -226,7 +228,7 @@ export class Reading {
   async deadLetters(name: QueueName, options?: PageOptions): Promise<Page<DeadLetter>> {
     const { after, limit } = checkPage(options);
     const from = after === undefined ? "0" : String(parseCursor(after));
-    const keys = (life: QueueLife): EncodedKeys => life.some("queue", "dead", "graves");
+    const keys = (life: QueueLife): EncodedKeys => joinKeys([life.some("queue", "dead", "graves"), this.#tasksKey]);
     const { reader, life } = await this.#ask(name, PROGRAMS.deadLetters, keys, [from, String(limit), String(PAGE_BYTES)]);
     const hasMore = reader.u8() === 1;
     const items: DeadLetter[] = [];
@@ -234,7 +236,8 @@ export class Reading {
     while (!reader.isAtEnd) {
       last = reader.u48();
       const sequence = reader.u48();
-      items.push(readLetter(reader.part(reader.u32()), sequence, life));
+      const isOwned = reader.u8() === 1;
+      items.push(readLetter(reader.part(reader.u32()), sequence, life, isOwned));
     }
     return hasMore ? { items, next: String(last) } : { items };
   }
@@ -245,39 +248,11 @@ function readStatus(reader: ByteReader, life: QueueLife): QueueStatus {
   return { queue: life.name, pending, processing: reader.u48() };
 }
 
-function parseCursor(after: string): number {
+/** The number that a page of a listing went to. @throws QueueFSError `invalid-argument` */
+export function parseCursor(after: string): number {
   if (CURSOR.test(after) && Number(after) < 2 ** 48) return Number(after);
   throw new QueueFSError(
     "invalid-argument",
     `after ${quote(after)} is not the next of a page of this listing; pass what the page before gave`,
   );
-}
-
-function readLetter(reader: ByteReader, sequence: number, life: QueueLife): DeadLetter {
-  if (reader.isAtEnd) {
-    // Somebody took the letter away and left its place: it can still be seen, and dropped.
-    const id = (life.idPrefix + sequence.toString(36)) as DeadLetter["id"];
-    return {
-      id,
-      data: new Uint8Array(0),
-      enqueuedAtMs: 0,
-      deliveryCount: 0,
-      diedAtMs: 0,
-      reason: "the record of this dead letter is missing",
-    };
-  }
-  const cause = reader.u8();
-  const diedAtMs = reader.u48();
-  const deliveryCount = reader.u32();
-  const reason = reader.text(reader.u16());
-  const { id, data, enqueuedAtMs } = readEntry(reader, reader.left, life);
-  return { id, data, enqueuedAtMs, deliveryCount, diedAtMs, reason: wordsOf(cause, reason, deliveryCount) };
-}
-
-function wordsOf(cause: number, reason: string, deliveryCount: number): string {
-  if (cause === CAUSE.usedUp) return usedUpReason(deliveryCount, reason);
-  if (cause === CAUSE.unreadable)
-    return "the record could not be read: it is not one that QueueFS wrote; its bytes are the data of this dead letter";
-  if (cause === CAUSE.missing) return "the payload of this message was missing from the store";
-  return reason === "" ? "given up by its consumer, without a reason" : reason;
 }

@@ -1,10 +1,10 @@
 /** Ack, nack, release and extend, as parts of script calls. */
 
-import type { AckAnswer, AckItem, EnqueueAnswer, ExtendItem, NackAnswer, NackItem, NewMessage } from "../../core/message.ts";
-import { type MessageId, placeOfMessageId, placeOfReceipt, type QueueName, type Receipt } from "../../core/names.ts";
+import type { AckAnswer, AckItem, EnqueueAnswer, ExtendItem, NackAnswer, NackItem, ReleaseAnswer } from "../../core/message.ts";
+import { type MessageId, placeOfMessageId, placeOfReceipt, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { storableReason } from "../../core/request.ts";
-import { type ByteReader, ByteWriter } from "./bytes.ts";
-import { readSpecial, writeSpecial } from "./enqueue-part.ts";
+import type { ByteReader, ByteWriter } from "./bytes.ts";
+import { encodeSpecial, ownersOf, readSpecial, type SpecialBody, writeTasks } from "./enqueue-part.ts";
 import { KIND, type OperationState, Part } from "./part.ts";
 import type { QueueLife } from "./registry.ts";
 
@@ -95,7 +95,7 @@ export class NackPart extends ReceiptPart<NackAnswer> {
     super(
       name,
       items.map((item) => item.receipt),
-      ["stale", "pending", "dead"],
+      ["stale", "pending", "dead", "cancelled"],
     );
     this.#rest = items.map((item) => ({
       flags: (item.giveUp === true ? GIVE_UP : 0) + (storableReason(item.reason) === "" ? KEEP_REASON : 0),
@@ -115,11 +115,12 @@ export class NackPart extends ReceiptPart<NackAnswer> {
 }
 
 /** Releases. */
-export class ReleasePart extends ReceiptPart<"released" | "stale"> {
+export class ReleasePart extends ReceiptPart<ReleaseAnswer> {
   readonly kind = KIND.giveBack;
 
   constructor(name: QueueName, receipts: readonly Receipt[]) {
-    super(name, receipts, ["stale", "released"]);
+    // A release never leads to the dead letters.
+    super(name, receipts, ["stale", "released", "stale", "cancelled"]);
   }
 
   protected override writeItem(writer: ByteWriter): void {
@@ -186,35 +187,24 @@ export class IdPart<Answer> extends Part<Answer[]> {
   }
 }
 
-interface ForwardBody {
-  readonly queue: QueueName;
-  readonly ids: readonly (MessageId | undefined)[];
-  readonly bytes: Buffer;
-}
-
-function encodeForward(queue: QueueName, messages: readonly NewMessage[]): ForwardBody {
-  const writer = new ByteWriter();
-  writer.u32(0);
-  writer.setU32(0, writeSpecial(writer, messages));
-  return { queue, ids: messages.map((message) => message.id), bytes: writer.view() };
-}
-
 /** Acks of which some forward. */
 export class ForwardPart extends Part<AckAnswer[]> {
   readonly kind = KIND.forward;
   override readonly isAlone = true;
   override readonly weight: number;
   readonly items: number;
-  readonly #items: readonly { readonly place: Place; readonly forward: readonly ForwardBody[] }[];
+  readonly #items: readonly { readonly place: Place; readonly forward: readonly SpecialBody[] }[];
+  readonly #tasks: ReadonlySet<TaskId>;
   override readonly targets = new Map<QueueName, QueueLife | undefined>();
 
   constructor(name: QueueName, items: readonly AckItem[]) {
     super(name);
     this.#items = items.map((item) => ({
       place: placeOfReceipt(item.receipt),
-      forward: (item.forward ?? []).map((one) => encodeForward(one.queue, one.messages)),
+      forward: (item.forward ?? []).map((one) => encodeSpecial(one.queue, one.messages)),
     }));
     for (const item of this.#items) for (const one of item.forward) this.targets.set(one.queue, undefined);
+    this.#tasks = ownersOf(items.flatMap((item) => (item.forward ?? []).flatMap((one) => one.messages)));
     this.items = items.length;
     this.weight = this.#items.reduce((sum, { forward }) => sum + forward.reduce((of, { bytes }) => of + bytes.length, 0), 0);
   }
@@ -226,6 +216,7 @@ export class ForwardPart extends Part<AckAnswer[]> {
   write(writer: ByteWriter, life: QueueLife, state: OperationState): void {
     writer.u16(this.targets.size);
     for (const target of this.targets.values()) writer.u16(state.groupOf(target as QueueLife));
+    writeTasks(writer, this.#tasks);
     for (const { place, forward } of this.#items) {
       writePlace(writer, place, life);
       writer.u16(forward.length);

@@ -4,7 +4,7 @@
  */
 
 import type { Argument } from "./client.ts";
-import type { Keys } from "./keys.ts";
+import { frameKeys, type Keys } from "./keys.ts";
 import type { RedisSettings } from "./options.ts";
 import type { Program } from "./programs.ts";
 import { type EncodedKeys, encodeKeys, joinKeys, ScriptCall, type ScriptRunner } from "./script-call.ts";
@@ -51,7 +51,7 @@ export class Session {
     this.#settings = settings;
     this.#key = keys.session + settings.random.token().toString(36) + settings.random.token().toString(36);
     this.#sessionKey = encodeKeys([this.#key]);
-    this.#ownKeys = encodeKeys([this.#key, keys.wake]);
+    this.#ownKeys = encodeKeys(frameKeys(this.#key, keys));
     this.#channel = keys.changes;
   }
 

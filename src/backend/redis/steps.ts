@@ -4,14 +4,16 @@
  */
 
 import { assert, closedError, queueNotFound } from "../../core/errors.ts";
+import type { TaskId } from "../../core/names.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Argument } from "./client.ts";
 import { translate } from "./failure.ts";
-import { ANSWER, KIND, type OperationState, type Part } from "./part.ts";
+import { ANSWER, isEnqueue, KIND, type OperationState, type Part } from "./part.ts";
 import { PROGRAMS, type Program } from "./programs.ts";
 import type { PlainKind, QueueLife, Registry } from "./registry.ts";
 import { type EncodedKeys, joinKeys } from "./script-call.ts";
 import type { Lane, Session } from "./session.ts";
+import { readRefusal } from "./task-texts.ts";
 
 /** Script calls in the air at once: one runs on the server while the answer of the other is read. */
 const LANES = 2;
@@ -33,19 +35,23 @@ const PLAIN_PROGRAMS: Readonly<Record<PlainKind, Program>> = {
 class Operation implements OperationState {
   readonly kind: number;
   readonly life: QueueLife;
+  readonly owner: TaskId | undefined;
   readonly writer = new ByteWriter();
   readonly parts: Part[] = [];
   readonly #batch: Batch;
+  readonly #hasHead: boolean;
   largest = 0;
   wanted = 0;
   next = 0;
 
-  constructor(batch: Batch, kind: number, life: QueueLife) {
+  constructor(batch: Batch, kind: number, life: QueueLife, owner: TaskId | undefined) {
     this.#batch = batch;
+    this.owner = owner;
     this.kind = kind;
     this.life = life;
     // Enqueue begins with the size of the largest message, dequeue with the number wanted: known when the operation is complete.
-    if (kind <= KIND.dequeue) this.writer.u32(0);
+    this.#hasHead = kind <= KIND.dequeue || kind === KIND.enqueueOwned;
+    if (this.#hasHead) this.writer.u32(0);
   }
 
   groupOf(life: QueueLife): number {
@@ -54,7 +60,7 @@ class Operation implements OperationState {
 
   /** What it asks, complete. */
   encode(): Buffer {
-    if (this.kind <= KIND.dequeue) this.writer.setU32(0, this.kind === KIND.dequeue ? this.wanted : this.largest);
+    if (this.#hasHead) this.writer.setU32(0, this.kind === KIND.dequeue ? this.wanted : this.largest);
     return this.writer.view();
   }
 
@@ -86,6 +92,7 @@ class Batch {
     const kind = this.operations[0]?.kind;
     if (this.operations.some((operation) => operation.kind !== kind)) return PROGRAMS.step;
     if (kind === KIND.enqueue) return PROGRAMS.enqueue;
+    if (kind === KIND.enqueueOwned) return PROGRAMS.enqueueOwned;
     if (kind === KIND.dequeue) return PROGRAMS.dequeue;
     return kind === KIND.ack ? PROGRAMS.ack : PROGRAMS.step;
   }
@@ -106,8 +113,8 @@ class Batch {
 
   add(part: Part, life: QueueLife): void {
     let operation = this.#open.get(life);
-    if (operation === undefined || operation.kind !== part.kind || part.isAlone) {
-      operation = new Operation(this, part.kind, life);
+    if (operation === undefined || operation.kind !== part.kind || operation.owner !== part.owner || part.isAlone) {
+      operation = new Operation(this, part.kind, life, part.owner);
       this.groupOf(life);
       this.operations.push(operation);
       // What stands alone may touch other queues too: what comes after it begins anew.
@@ -354,7 +361,7 @@ export class Steps {
   }
 
   #answer(operation: Operation, answer: ByteReader): void {
-    if (operation.kind <= KIND.enqueueSpecial) operation.next = answer.u48();
+    if (isEnqueue(operation.kind)) operation.next = answer.u48();
     for (const part of operation.parts) {
       const result = part.read(answer, operation.life, operation);
       if (result === undefined) this.#again(operation, part);
@@ -375,6 +382,11 @@ export class Steps {
         else this.#again(operation, part);
       }
       this.#registry.forget(life);
+      return;
+    }
+    if (status === ANSWER.taskEnded) {
+      const refusal = readRefusal(status, answer);
+      for (const part of parts) part.reject(refusal);
       return;
     }
     const error = status === ANSWER.full ? new Error("OOM the memory of the server is full") : new Error(answer.rest());

@@ -11,9 +11,12 @@ import { PROGRAMS } from "./programs.ts";
 import { QueueLife, type Registry } from "./registry.ts";
 import { encodeKeys, joinKeys, type ScriptRunner } from "./script-call.ts";
 import type { Steps } from "./steps.ts";
+import type { TaskSteps } from "./task-steps.ts";
 
 /** Queues that one step looks after. */
 const QUEUES_PER_STEP = 20;
+/** What one step does of all that is due of tasks. */
+const TASKS_PER_STEP = 100;
 /** Removed queues whose keys one step frees. */
 const LIVES_PER_PURGE = 50;
 
@@ -22,21 +25,34 @@ export class Sweep {
   readonly #runner: ScriptRunner;
   readonly #steps: Steps;
   readonly #registry: Registry;
+  readonly #tasks: TaskSteps;
   readonly #namespace: string;
   readonly #keys: Keys;
 
-  constructor(runner: ScriptRunner, steps: Steps, registry: Registry, namespace: string, keys: Keys) {
+  constructor(runner: ScriptRunner, steps: Steps, registry: Registry, tasks: TaskSteps, namespace: string, keys: Keys) {
     this.#runner = runner;
     this.#steps = steps;
     this.#registry = registry;
+    this.#tasks = tasks;
     this.#namespace = namespace;
     this.#keys = keys;
   }
 
-  /** One bounded step of recovery in all queues. */
+  /** One bounded step of recovery in all queues and tasks. */
   async recover(): Promise<Recovered> {
-    const due = await this.#runner.read(PROGRAMS.due, encodeKeys([this.#keys.wake]), [String(QUEUES_PER_STEP)]);
-    assert(Array.isArray(due), "a list is answered");
+    const due = await this.#runner.read(PROGRAMS.due, encodeKeys([this.#keys.wake, this.#keys.taskDue]), [
+      String(QUEUES_PER_STEP),
+      String(TASKS_PER_STEP),
+    ]);
+    assert(Array.isArray(due) && Array.isArray(due[0]) && Array.isArray(due[1]), "two lists are answered");
+    const recovered = await this.#recoverQueues(due[0]);
+    const ofTasks = due[1] as Buffer[];
+    if (ofTasks.length === 0) return recovered;
+    const more = (await this.#tasks.recover(ofTasks)) || ofTasks.length === TASKS_PER_STEP;
+    return more ? { ...recovered, more } : recovered;
+  }
+
+  async #recoverQueues(due: readonly unknown[]): Promise<Recovered> {
     const lives = due
       .map((life) => new QueueLife(this.#namespace, this.#registry.store, "" as QueueName, Number(String(life))))
       .filter(({ life }) => Number.isSafeInteger(life));

@@ -18,12 +18,23 @@ local function removeHeld(queue, holdings, n)
   redis.pcall("HDEL", KEYS[base + BODIES], unpack(places, 1, n))
   if states then
     call("HDEL", KEYS[base + STATES], unpack(places, 1, n))
+    local done
     for index = 1, n do
       local state = states[index]
-      if state and byte(state, 5) > 0 then
+      local length = state and byte(state, 5)
+      if length and length > 0 then
         local memory = useMemory()
-        memory.turn(queue, sub(state, 6, 5 + byte(state, 5)), memory.SETTLED)
+        memory.turn(queue, sub(state, 6, 5 + length), memory.SETTLED)
       end
+      if length and byte(state) >= 128 then
+        local task = sub(state, 7 + length, 6 + length + byte(state, 6 + length))
+        done = done or {}
+        done[task] = (done[task] or 0) + 1
+      end
+    end
+    for task, count in pairs(done or {}) do
+      local owner = useTasks().find(task)
+      if owner and owner.status == 0 then tasks.settle(queue, owner, "done", count) end
     end
   end
   set(queue, ACKED, field(queue, ACKED) + n)

@@ -5,18 +5,20 @@ Body    20: nothing. 21: deliveries at most (4 bytes), or 4294967295 to leave it
 Answer  20: 0, pending (6), processing (6). 21: 0, deliveries at most (4). 22, 23: 0, per item 1 done or 0 not found
         24: 0, recovered (4), dead (4), whether more is due (1). 21 and 22 may also be 2: the memory is full, nothing changed.
 Atomic because nobody may see a queue half cleared, nor a message both dead and pending. Keys are unlinked, which frees them outside the
-server's main thread; so a clear costs the same for ten messages and for a million.
+server's main thread; so a clear costs the same for ten messages and for a million, and grows only with the number of tasks that had some.
 ]]
 transitions[20] = function(queue)
-  local PENDING, RETURNED, DELAYED, LEASES, HELD, LARGEST, CLEARS, CLEARED = 2, 5, 6, 8, 9, 58, 72, 78
+  local PENDING, RETURNED, DELAYED, LEASES, HELD, OWNERS, LARGEST, CLEARS, CLEARED = 2, 5, 6, 8, 9, 14, 58, 72, 78
   local base = queue.base
   local pending = call("LLEN", KEYS[base + PENDING]) + call("ZCARD", KEYS[base + RETURNED]) + call("ZCARD", KEYS[base + DELAYED])
   local processing = call("ZCARD", KEYS[base + LEASES])
+  local hasTasks = call("HLEN", KEYS[base + OWNERS]) > 0 and useTasks()
   for key = PENDING, HELD do call("UNLINK", KEYS[base + key]) end
   -- Ids chosen for what was cleared count as settled from here on, by this number.
   set(queue, CLEARS, field(queue, CLEARS) + 1)
   set(queue, CLEARED, field(queue, CLEARED) + pending + processing)
   set(queue, LARGEST, 0)
+  if hasTasks then tasks.lose(KEYS[base + OWNERS], sub(queue.record, 10, 15), sub(queue.record, 94)) end
   return "\0" .. pack(">I6I6", pending, processing)
 end
 
@@ -31,11 +33,31 @@ transitions[21] = function(queue, position)
   return "\0" .. pack(">I4", asked)
 end
 
+-- Entry, chosen id and task id of a dead letter that was taken from its grave, whose task does not have it among its failures any more; the
+-- task is the one that owned it, if that is still there.
+local function readGrave(queue, memory, place, grave)
+  local at = grave and #grave >= 13 and byte(grave) >= 16 and 24 or 12
+  local entry, id, task
+  if grave and #grave > at then
+    entry = sub(grave, at + 2 + (read(">I2", grave, at)))
+    local found, chosen, owner = memory.examine(queue, entry)
+    if found then id, task = chosen, owner else entry = nil end
+  end
+  if at == 24 then
+    useTasks().unbury(sub(grave, 12, 23), sub(queue.record, 10, 15), place)
+    local owner = task and task ~= "" and tasks.find(task)
+    if not owner or owner.number ~= read(">I6", grave, 12) then task = nil end
+  elseif task then
+    task = nil
+  end
+  return entry or memory.wrap(place, "", ""), id or "", task or ""
+end
+
 -- Takes the dead letters that a list of ids names from their graves, and gives each to `change`.
 local function eachDead(queue, position, stop, change)
-  local BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET = 3, 4, 5, 10, 11, 12, 13
+  local BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 3, 4, 5, 10, 11, 12, 13, 14
   local operations, outcomes, base, memory = ARGV[4], { "\0" }, queue.base, useMemory()
-  check(queue, BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET)
+  check(queue, BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET, OWNERS)
   while position < stop do
     local length, place = byte(operations, position), nil
     if length == 0 then
@@ -51,13 +73,7 @@ local function eachDead(queue, position, stop, change)
       changed, queue.changed = true, true
       local grave = call("HGET", KEYS[base + GRAVES], place)
       call("HDEL", KEYS[base + GRAVES], place)
-      local entry, id
-      if grave and #grave >= 13 then
-        entry = sub(grave, 14 + (read(">I2", grave, 12)))
-        local found, chosen = memory.examine(queue, entry)
-        if found then id = chosen else entry = nil end
-      end
-      change(base, memory, place, entry or "\1" .. place .. pack(">I6B", nowMs, 0), id or "")
+      change(base, memory, place, readGrave(queue, memory, place, grave))
       outcome = "\1"
     end
     outcomes[#outcomes + 1] = outcome
@@ -69,9 +85,14 @@ transitions[22] = function(queue, position, stop)
   local BODIES, STATES, RETURNED = 3, 4, 5
   begin()
   if full then return "\2" end
-  return eachDead(queue, position, stop, function(base, memory, place, entry, id)
+  return eachDead(queue, position, stop, function(base, memory, place, entry, id, task)
+    local _, _, written = memory.examine(queue, entry)
+    local owner = task ~= "" and tasks.find(task)
+    if tasks and tasks.isOpen(owner) then tasks.revive(queue, owner, place) else task = "" end
+    -- After the end of its task it belongs to none.
+    if written ~= task then entry = memory.give(queue, entry, task) end
     call("HSET", KEYS[base + BODIES], place, entry)
-    call("HSET", KEYS[base + STATES], place, memory.makeState(0, id, ""))
+    call("HSET", KEYS[base + STATES], place, memory.makeState(0, id, "", task))
     call("ZADD", KEYS[base + RETURNED], "0", place)
     memory.turn(queue, id, memory.UNACKED)
   end)

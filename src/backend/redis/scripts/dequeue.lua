@@ -8,26 +8,39 @@ Answer  0, then per call: status (1; 0 done, 1 this request id was used with oth
 Kept    for a repeat: the same with places (6 each) instead of messages; the repeat reads those still held with the token
 Atomic because a message is at no instant in neither or in both of pending and processing.
 ]]
+-- A message of a task is handed out.
+local function handOut(owner)
+  if owner.started == 1 then return end
+  owner.started = 1
+  tasks.touch(owner)
+end
+
 -- What stands in the way of handing out the head of the list, one after the other: messages that came back, records of others.
 local function harvestWithCare(queue, wanted, places, entries, states)
   local HANDED_OUT_BYTES = 8388608
   local PENDING, BODIES, STATES, RETURNED = 2, 3, 4, 5
   local memory, base = useMemory(), queue.base
-  local n, bytes = #places, 0
-  check(queue, STATES, 10, 11, 12, 13)
+  local n, bytes, dropped = #places, 0, 0
+  check(queue, STATES, 10, 11, 12, 13, 14)
   for index = 1, n do bytes = bytes + #entries[index] end
 
-  -- A record that is none of ours goes to the dead letters under a place of its own.
-  local function quarantine(entry)
-    local sequence = field(queue, 16) + 1
-    set(queue, 16, sequence)
-    local place = pack(">I6", sequence)
-    memory.bury(queue, place, 0, "", 2, "", "\1" .. place .. pack(">I6B", nowMs, 0) .. entry)
-  end
-
-  local function reap(place, entry, state)
+  local function reap(place, entry, count, id, reason, task)
+    if task ~= "" then
+      local owner = useTasks().find(task)
+      if memory.cancelling(task) then
+        dropped = dropped + 1
+        return memory.withdraw(queue, owner, place, id)
+      end
+      if tasks.isOpen(owner) then
+        handOut(owner)
+      else
+        -- Somebody took the record of its task away.
+        entry, task = memory.give(queue, entry, ""), ""
+      end
+    end
     n = n + 1
-    places[n], entries[n], states[n] = place, entry, state
+    places[n], entries[n] = place, entry
+    states[n] = (count > 1 or id ~= "" or task ~= "" or reason ~= "") and memory.makeState(count, id, reason, task)
     bytes = bytes + #entry
   end
 
@@ -35,8 +48,8 @@ local function harvestWithCare(queue, wanted, places, entries, states)
     local entry = call("LPOP", KEYS[base + PENDING])
     if not entry then return false end
     changed, queue.changed = true, true
-    local place, id = memory.examine(queue, entry)
-    if place then reap(place, entry, id ~= "" and memory.makeState(1, id, "") or false) else quarantine(entry) end
+    local place, id, task = memory.examine(queue, entry)
+    if place then reap(place, entry, 1, id, "", task) else memory.quarantine(queue, entry) end
     return true
   end
 
@@ -44,18 +57,21 @@ local function harvestWithCare(queue, wanted, places, entries, states)
     call("ZREM", KEYS[base + RETURNED], place)
     changed, queue.changed = true, true
     local entry = call("HGET", KEYS[base + BODIES], place)
-    local count, id, reason = memory.readState(call("HGET", KEYS[base + STATES], place), 0)
-    local found, chosen
-    if entry then found, chosen = memory.examine(queue, entry) end
+    local state = call("HGET", KEYS[base + STATES], place)
+    local count, id, reason, task = memory.readState(state, 0)
+    local found, chosen, owner
+    if entry then found, chosen, owner = memory.examine(queue, entry) end
     if found == place then
-      reap(place, entry, memory.makeState(count + 1, chosen, reason))
+      reap(place, entry, count + 1, chosen, reason, owner)
+      -- What was delivered once and has nothing else to tell needs no state.
+      if state and n > 0 and places[n] == place and not states[n] then states[n] = memory.makeState(count + 1, chosen, reason, "") end
     else
-      memory.bury(queue, place, count, id, entry and 2 or 3, reason, entry and ("\1" .. place .. pack(">I6B", nowMs, 0) .. entry) or nil)
+      memory.bury(queue, place, count, id, entry and 2 or 3, reason, task, entry and memory.wrap(place, task, entry) or nil)
     end
   end
 
   local head
-  while n < wanted and bytes < HANDED_OUT_BYTES do
+  while n < wanted and bytes < HANDED_OUT_BYTES and dropped < 1000 do
     local place = call("ZRANGE", KEYS[base + RETURNED], 0, 0)[1]
     if place and head == nil then
       local entry = call("LINDEX", KEYS[base + PENDING], 0)
@@ -71,16 +87,37 @@ local function harvestWithCare(queue, wanted, places, entries, states)
   end
 end
 
+-- The state of an entry with a chosen id or a task, and its task; or nothing when it needs care; or that it was removed since its task is
+-- cancelling.
+local function claim(queue, entry, flags)
+  local at, idLength, id = 15, 0, ""
+  if flags % 2 == 1 then
+    idLength = byte(entry, at) or 0
+    if idLength == 0 or #entry < at + idLength then return end
+    if flags == 1 then return "\0\0\0\1" .. sub(entry, at, at + idLength) end
+    id, at = sub(entry, at + 1, at + idLength), at + 1 + idLength
+  end
+  local length = flags < 4 and byte(entry, at)
+  if not length or length == 0 or #entry < at + length then return end
+  local owner = useTasks().find(sub(entry, at + 1, at + length))
+  if not owner or owner.status > 0 then return end
+  if owner.cancelling == 1 then
+    useMemory().withdraw(queue, owner, sub(entry, 2, 7), id)
+    return nil, owner, true
+  end
+  return "\128\0\0\1" .. string.char(idLength) .. id .. sub(entry, at, at + length), owner
+end
+
 -- The head of the list, several at a time. Stops at a record that needs care, whose entry it gives back to the list.
 local function harvest(queue, wanted, hasReturned)
   local HANDED_OUT_BYTES, HANDED_OUT, PENDING, LARGEST = 8388608, 2000, 2, 58
-  local places, entries, states, bytes = {}, {}, {}, 0
+  local places, entries, states, bytes, dropped = {}, {}, {}, 0, 0
   if wanted > HANDED_OUT then wanted = HANDED_OUT end
   if hasReturned then
     harvestWithCare(queue, wanted, places, entries, states)
     return places, entries, states
   end
-  while #places < wanted and bytes < HANDED_OUT_BYTES do
+  while #places < wanted and bytes < HANDED_OUT_BYTES and dropped < 1000 do
     -- `largest` bounds what one command may bring into memory.
     local count = math.min(wanted - #places, math.max(1, math.floor((HANDED_OUT_BYTES - bytes) / (field(queue, LARGEST) + 64))))
     local popped = call("LPOP", KEYS[queue.base + PENDING], count)
@@ -91,9 +128,12 @@ local function harvest(queue, wanted, hasReturned)
       local entry = popped[index]
       local magic, place, flags
       if #entry >= 14 then magic, place, flags = read("Bc6xxxxxxB", entry) end
-      local state, length = false, flags == 1 and byte(entry, 15)
-      if length then state = length > 0 and #entry >= 15 + length and "\0\0\0\1" .. sub(entry, 15, 15 + length) end
-      if magic == 1 and (flags == 0 or state) then
+      local state, owner, isDropped
+      if magic == 1 and flags > 0 then state, owner, isDropped = claim(queue, entry, flags) end
+      if isDropped then
+        dropped = dropped + 1
+      elseif magic == 1 and (flags == 0 or state) then
+        if owner then handOut(owner) end
         n = n + 1
         places[n], entries[n], states[n] = place, entry, state
         bytes = bytes + #entry
@@ -197,7 +237,10 @@ transitions[3] = function(queue, position, stop)
         local holding = place .. token
         l = l + 2
         leases[l - 1], leases[l], held[l - 1], held[l] = ends, holding, "0", holding
-        pieces[p + 1], pieces[p + 2] = (state and sub(state, 1, 4) or "\0\0\0\1") .. pack(">I4", #entry), entry
+        local count = state and sub(state, 1, 4) or "\0\0\0\1"
+        -- Its highest bit tells that it has a task.
+        if state and byte(state) >= 128 then count = string.char(byte(state) - 128) .. sub(state, 2, 4) end
+        pieces[p + 1], pieces[p + 2] = count .. pack(">I4", #entry), entry
         p, k = p + 2, k + 1
         kept[k] = place
       end

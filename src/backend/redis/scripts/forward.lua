@@ -1,24 +1,28 @@
 --[[
 Ack and forward (kind 8): removes messages in processing and stores what they forward. Follows ack.lua and enqueue-special.lua. Uses other
 groups too.
-Body    number of groups used (2 bytes) and these groups (2 each), which must all exist; then per item: holding (12), number of forwards (2),
+Body    number of groups used (2 bytes) and these groups (2 each), which must all exist; number of tasks (2), per task length (1) and id, which must
+        all take work; then per item: holding (12), number of forwards (2),
         per forward: group of its queue (2), length (4) and body of an enqueue of kind 2
 Answer  0, per item 0 stale, or 1 and per forward: length (4) and answer of the enqueue
-        1: one of the queues is missing, nothing changed. 2: the memory is full, nothing changed.
+        1: one of the queues is missing, nothing changed. 2: the memory is full, nothing changed. 5: a task takes no more work, likewise.
 Atomic because any follow-up exists if, and only if, its source is removed.
 ]]
 transitions[8] = function(queue, position, stop)
-  local PENDING, BODIES, STATES, DELAYED, LATER, LEASES, HELD, MEMORY, FORGET = 2, 3, 4, 6, 7, 8, 9, 12, 13
+  local PENDING, BODIES, STATES, DELAYED, LATER, LEASES, HELD, MEMORY, FORGET, OWNERS = 2, 3, 4, 6, 7, 8, 9, 12, 13, 14
   local operations, pieces = ARGV[4], { "\0" }
   local groups = read(">I2", operations, position)
   position = position + 2
   for _ = 1, groups do
     local target = queues[read(">I2", operations, position)]
     if not target then return "\1" end
-    check(target, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET)
+    check(target, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET, OWNERS)
     position = position + 2
   end
-  check(queue, LEASES, HELD, BODIES, STATES, MEMORY, FORGET)
+  check(queue, LEASES, HELD, BODIES, STATES, MEMORY, FORGET, OWNERS)
+  local refused
+  refused, position = refusalOf(position)
+  if refused then return refused end
   begin()
   if full then return "\2" end
   while position < stop do

@@ -3,24 +3,29 @@ Nack and release (kind 6), extend (kind 7). Follows memory.lua.
 Body    kind 6: per item: holding (12 bytes), flags (1; bit 0: give up, bit 1: release, which does not count as a delivery, bit 2: keep the
                 reason there was), delay in ms (6), length (2) and reason
         kind 7: per item: holding (12), lease in ms (4)
-Answer  0, per item 0 stale, 1 pending again (or extended), 2 moved to the dead letters
+Answer  0, per item 0 stale, 1 pending again (or extended), 2 moved to the dead letters, 3 removed since its task is cancelling
 Atomic because a message leaves processing and arrives in pending or among the dead letters in one step. Removal comes first.
 ]]
 local function giveBack(queue, holding, flags, delayMs, reason)
   local STATES, RETURNED, DELAYED, LATER, LEASES, HELD = 4, 5, 6, 7, 8, 9
   local base, memory, place = queue.base, useMemory(), sub(holding, 1, 6)
-  local count, id, before = memory.readState(call("HGET", KEYS[base + STATES], place), 1)
+  local count, id, before, task = memory.readState(call("HGET", KEYS[base + STATES], place), 1)
   local giveUp, released, maxDeliveries = flags % 2 == 1, math.floor(flags / 2) % 2 == 1, read(">I4", queue.record, 84)
   if flags >= 4 then reason = before end
   call("ZREM", KEYS[base + LEASES], holding)
   changed, queue.changed = true, true
   call("ZREM", KEYS[base + HELD], holding)
+  local cancelling = not giveUp and memory.cancelling(task)
+  if cancelling then
+    memory.withdraw(queue, cancelling, place, id)
+    return "\3"
+  end
   if giveUp or (not released and maxDeliveries > 0 and count >= maxDeliveries) then
-    memory.bury(queue, place, count, id, giveUp and 0 or 1, reason)
+    memory.bury(queue, place, count, id, giveUp and 0 or 1, reason, task)
     return "\2"
   end
   if released then count = math.max(0, count - 1) end
-  call("HSET", KEYS[base + STATES], place, memory.makeState(count, id, reason))
+  call("HSET", KEYS[base + STATES], place, memory.makeState(count, id, reason, task))
   if delayMs > 0 then
     local due = now + delayMs * 1000
     call("ZADD", KEYS[base + DELAYED], string.format("%.0f", due), place)
@@ -34,8 +39,8 @@ local function giveBack(queue, holding, flags, delayMs, reason)
 end
 
 transitions[6] = function(queue, position, stop)
-  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
-  check(queue, BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET)
+  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
+  check(queue, BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS)
   local operations, outcomes = ARGV[4], { "\0" }
   while position < stop do
     local holding, flags, delayMs, reason

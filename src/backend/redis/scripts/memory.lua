@@ -1,5 +1,5 @@
 --[[
-Memory: states, chosen ids that are remembered so that a repeat stores nothing, and the way to the dead letters. Follows queue.lua.
+Memory: states, chosen ids that are remembered so that a repeat stores nothing, and the way to the dead letters. Follows tasks.lua.
 
 memory i<id>: state (1 byte; 0 unacked, 1 gone, 2 dead), place (6), clears of the queue then (6), remembered until, in ms (6),
 fingerprint of the bytes (20). A record is kept until its message is gone and its time has passed, whichever is later.
@@ -14,25 +14,48 @@ local function useMemory()
   readClock()
   memory = { UNACKED = UNACKED, SETTLED = SETTLED, BURIED = BURIED }
 
-  function memory.makeState(count, id, reason)
+  function memory.makeState(count, id, reason, task)
+    if task ~= "" then return pack(">I4B", count + 2147483648, #id) .. id .. string.char(#task) .. task .. reason end
     return pack(">I4B", count, #id) .. id .. reason
   end
 
-  -- Delivery count, chosen id and last reason.
+  -- Delivery count, chosen id, last reason and task id; "" for what there is not.
   function memory.readState(state, default)
-    if not state or #state < 5 then return default, "", "" end
+    if not state or #state < 5 then return default, "", "", "" end
     local count, length = read(">I4B", state)
-    return count, sub(state, 6, 5 + length), sub(state, 6 + length)
+    if count < 2147483648 then return count, sub(state, 6, 5 + length), sub(state, 6 + length), "" end
+    local at = 7 + length + (byte(state, 6 + length) or 0)
+    return count - 2147483648, sub(state, 6, 5 + length), sub(state, at), sub(state, 7 + length, at - 1)
   end
 
-  -- The place of an entry, and its chosen id or "", or nothing when it is none of ours.
+  -- The place of an entry, its chosen id and its task id (or ""), and where its payload begins; or nothing when it is none of ours.
   function memory.examine(queue, entry)
     if #entry < 14 or byte(entry) ~= 1 then return end
-    local sequence, flags, length = read(">I6", entry, 2), byte(entry, 14), byte(entry, 15)
-    if sequence == 0 or sequence > field(queue, 16) or flags > 1 then return end
-    if flags == 0 then return sub(entry, 2, 7), "" end
-    if not length or length == 0 or #entry < 15 + length then return end
-    return sub(entry, 2, 7), sub(entry, 16, 15 + length)
+    local sequence, flags, at, texts = read(">I6", entry, 2), byte(entry, 14), 15, { "", "" }
+    if sequence == 0 or sequence > field(queue, 16) or flags > 3 then return end
+    for bit = 1, flags > 0 and 2 or 0 do
+      if math.floor(flags / bit) % 2 == 1 then
+        local length = byte(entry, at)
+        if not length or length == 0 or #entry < at + length then return end
+        texts[bit] = sub(entry, at + 1, at + length)
+        at = at + 1 + length
+      end
+    end
+    return sub(entry, 2, 7), texts[1], texts[2], at
+  end
+
+  -- An entry of ours as that of another task, or of none.
+  function memory.give(queue, entry, task)
+    local _, id, _, at = memory.examine(queue, entry)
+    local flags = (id == "" and 0 or 1) + (task == "" and 0 or 2)
+    return sub(entry, 1, 13) .. string.char(flags) .. (id == "" and "" or string.char(#id) .. id)
+      .. (task == "" and "" or string.char(#task) .. task) .. sub(entry, at)
+  end
+
+  -- An entry of ours around bytes that are none, or around nothing.
+  function memory.wrap(place, task, bytes)
+    local head = "\1" .. place .. pack(">I6", nowMs)
+    return head .. (task == "" and "\0" or "\2" .. string.char(#task) .. task) .. bytes
   end
 
   function memory.remember(queue, id, state, place, untilMs, fingerprint)
@@ -68,17 +91,42 @@ local function useMemory()
   end
 
   -- Moves a message to the dead letters. The caller has removed it from where it was handed out.
-  function memory.bury(queue, place, count, id, cause, reason, entry)
+  function memory.bury(queue, place, count, id, cause, reason, task, entry)
     entry = entry or call("HGET", KEYS[queue.base + BODIES], place)
-    if not entry then entry, cause = "\1" .. place .. pack(">I6B", nowMs, 0), 3 end
+    if not entry then entry, cause = memory.wrap(place, task, ""), 3 end
+    local owner = task ~= "" and useTasks().find(task)
+    local mark = owner and owner.status == 0 and tasks.bury(queue, owner, place, count, id, cause, reason) or ""
     call("HDEL", KEYS[queue.base + BODIES], place)
     call("HDEL", KEYS[queue.base + STATES], place)
     local order = field(queue, DEATHS) + 1
     set(queue, DEATHS, order)
     set(queue, DEAD_LETTERED, field(queue, DEAD_LETTERED) + 1)
     call("ZADD", KEYS[queue.base + DEAD], string.format("%.0f", order), place)
-    call("HSET", KEYS[queue.base + GRAVES], place, pack(">BI6I4I2", cause, nowMs, count, #reason) .. reason .. entry)
+    call("HSET", KEYS[queue.base + GRAVES], place, pack(">BI6I4", mark == "" and cause or cause + 16, nowMs, count) .. mark .. pack(">I2", #reason)
+      .. reason .. entry)
     memory.turn(queue, id, BURIED)
+  end
+
+  -- A record that is none of ours goes to the dead letters under a place of its own.
+  function memory.quarantine(queue, entry)
+    local sequence = field(queue, 16) + 1
+    set(queue, 16, sequence)
+    local place = pack(">I6", sequence)
+    memory.bury(queue, place, 0, "", 2, "", "", memory.wrap(place, "", entry))
+  end
+
+  -- A message is removed because its task is cancelling. The caller has removed it from where it was available, or from processing.
+  function memory.withdraw(queue, owner, place, id)
+    call("HDEL", KEYS[queue.base + BODIES], place)
+    call("HDEL", KEYS[queue.base + STATES], place)
+    memory.turn(queue, id, SETTLED)
+    tasks.withdraw(queue, owner, 1)
+  end
+
+  -- The task of that id if it is cancelling.
+  function memory.cancelling(task)
+    local owner = task ~= "" and useTasks().find(task)
+    return owner and owner.status == 0 and owner.cancelling == 1 and owner
   end
 
   return memory

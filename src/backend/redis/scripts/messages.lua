@@ -83,7 +83,7 @@ while true do
     entry = call("HGET", KEYS[3], other[2])
     state = call("HGET", KEYS[4], other[2])
     -- What is held without a state was delivered once.
-    deliveries = state and #state >= 5 and read(">I4", state) or other[3]
+    deliveries = state and #state >= 5 and read(">I4", state) % 2147483648 or other[3]
     state = string.char(other[3])
     index = index + 1
   else

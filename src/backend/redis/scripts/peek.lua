@@ -1,6 +1,6 @@
 --[[
 Peek: the message that a dequeue would hand out now. Changes nothing: what is due is looked at where it lies.
-KEYS  1 record (string), 2 pending (list), 3 bodies, 4 states (hashes), 5 returned, 6 delayed, 7 leases (sorted sets)
+KEYS  1 record (string), 2 pending (list), 3 bodies, 4 states (hashes), 5 returned, 6 delayed, 7 leases (sorted sets), 8 tasks (hash)
 ARGV  1 id of the store
 Result  nothing when the queue is gone; empty when nothing is available; else delivery count (4 bytes) and entry
 Atomic because it compares the heads of several collections.
@@ -14,8 +14,15 @@ local now = string.format("%.0f", time[1] * 1000000 + time[2])
 
 local function readable(entry)
   if not entry or #entry < 14 or byte(entry) ~= 1 then return nil end
-  local place = read(">I6", entry, 2)
-  return place > 0 and place <= sequence and place or nil
+  local place, flags = read(">I6", entry, 2), byte(entry, 14)
+  if place == 0 or place > sequence or flags > 3 then return nil end
+  if flags >= 2 then
+    -- What belongs to a task that is cancelling is never handed out.
+    local at = flags == 3 and 16 + (byte(entry, 15) or 0) or 15
+    local task = call("HGET", KEYS[8], sub(entry, at + 1, at + (byte(entry, at) or 0)))
+    if task and byte(task, 4) == 1 then return nil end
+  end
+  return place
 end
 
 local best, bestEntry, bestCount
@@ -24,7 +31,7 @@ local function offer(place, limited)
   local at = read(">I6", place)
   if best and best <= at then return false end
   local state = call("HGET", KEYS[4], place)
-  local count = state and #state >= 5 and read(">I4", state) or limited and 1 or 0
+  local count = state and #state >= 5 and read(">I4", state) % 2147483648 or limited and 1 or 0
   if limited and maxDeliveries > 0 and count >= maxDeliveries then return false end
   local entry = call("HGET", KEYS[3], place)
   if readable(entry) ~= at then return false end

@@ -1,11 +1,11 @@
 --[[
 Settle: makes available what became due: ended leases go back to their places (or to the dead letters when their deliveries are used
-up), delayed messages whose time has come take theirs. Follows memory.lua. Bounded; answers recovered, dead, whether more is due now,
+up, or away when their task is cancelling), delayed messages whose time has come take theirs. Follows memory.lua. Bounded; answers recovered, dead, whether more is due now,
 and otherwise the next moment at which something may be due.
 Atomic because a dequeue must not look past a message that is available at that moment.
 ]]
 local function settle(queue, bound)
-  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
   local RETURNED_COUNT, MAX_DELIVERIES = 40, 84
   local base, recovered, dead, promoted = queue.base, 0, 0, 0
   local nowText = string.format("%.0f", now)
@@ -13,7 +13,7 @@ local function settle(queue, bound)
   local holdings = call("ZRANGEBYSCORE", KEYS[base + LEASES], "-inf", nowText, "LIMIT", 0, bound)
   recovered = #holdings
   if recovered > 0 then
-    check(queue, BODIES, STATES, RETURNED, HELD, DEAD, GRAVES, MEMORY, FORGET)
+    check(queue, BODIES, STATES, RETURNED, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS)
     local memory, maxDeliveries = useMemory(), read(">I4", queue.record, MAX_DELIVERIES)
     local places = {}
     for index = 1, recovered do places[index] = sub(holdings[index], 1, 6) end
@@ -24,14 +24,17 @@ local function settle(queue, bound)
     local back, changes, n = {}, {}, 0
     for index = 1, recovered do
       local place = places[index]
-      local deliveries, id, reason = memory.readState(states[index], 1)
-      if maxDeliveries > 0 and deliveries >= maxDeliveries then
-        memory.bury(queue, place, deliveries, id, 1, reason)
+      local deliveries, id, reason, task = memory.readState(states[index], 1)
+      local cancelling = memory.cancelling(task)
+      if cancelling then
+        memory.withdraw(queue, cancelling, place, id)
+      elseif maxDeliveries > 0 and deliveries >= maxDeliveries then
+        memory.bury(queue, place, deliveries, id, 1, reason, task)
         dead = dead + 1
       else
         n = n + 2
         back[n - 1], back[n] = "0", place
-        changes[n - 1], changes[n] = place, memory.makeState(deliveries, id, reason)
+        changes[n - 1], changes[n] = place, memory.makeState(deliveries, id, reason, task)
       end
     end
     if n > 0 then
