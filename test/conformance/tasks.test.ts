@@ -159,7 +159,7 @@ describe.each(STORES)("tasks over $name", (kind) => {
       }
       await task.run(() => images.enqueue("3"));
     }
-    expect(await tasks.get(id)).toMatchObject({ status: "pending", sealed: true, progress: { total: 3, done: 2 } });
+    expect(await tasks.get(id)).toMatchObject({ status: "running", sealed: true, progress: { total: 3, done: 2 } });
     await images.dequeue(() => {});
     expect((await tasks.get(id)).status).toBe("completed");
   });
