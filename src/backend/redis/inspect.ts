@@ -1,7 +1,8 @@
 /** Looks over a whole namespace for `queuefs doctor`. */
 
-import { assert } from "../../core/errors.ts";
+import { assert, isQueueFSError } from "../../core/errors.ts";
 import type { Finding } from "../../core/message.ts";
+import { inspectTasks } from "./inspect-tasks.ts";
 import { allQueueKeys, type Keys } from "./keys.ts";
 import type { QueueLife, Registry } from "./registry.ts";
 import type { ScriptRunner } from "./script-call.ts";
@@ -24,6 +25,7 @@ const COUNTS = [
   ["graves", "hlen"],
   ["memory", "hlen"],
   ["forget", "zcard"],
+  ["owners", "hlen"],
 ] as const;
 
 type Counted = Record<(typeof COUNTS)[number][0], number>;
@@ -37,8 +39,18 @@ export async function inspectNamespace(runner: ScriptRunner, registry: Registry,
     lives.push(...page.queues);
     if (page.queues.length < 1000) break;
   }
-  findings.push(...(await checkCounts(runner, namespace, lives)), await checkOrphans(runner, namespace, keys, lives));
+  findings.push(...(await checkCounts(runner, namespace, lives)), await checkTasks(runner, namespace, keys, lives));
+  findings.push(await checkOrphans(runner, namespace, keys, lives));
   return findings;
+}
+
+async function checkTasks(runner: ScriptRunner, namespace: string, keys: Keys, lives: readonly QueueLife[]): Promise<Finding> {
+  try {
+    return await inspectTasks(runner, namespace, keys, lives);
+  } catch (error) {
+    if (!isQueueFSError(error, "store-corrupt")) throw error;
+    return { severity: "error", check: "tasks", message: `the tasks cannot be looked at: ${error.message}` };
+  }
 }
 
 async function checkCounts(runner: ScriptRunner, namespace: string, lives: readonly QueueLife[]): Promise<Finding[]> {

@@ -80,4 +80,5 @@ export const PROGRAMS = {
   taskList: program("task-list", "task-list"),
   taskFailures: program("task-failures", "task-failures"),
   taskLetters: program("task-letters", "task-letters"),
+  taskAudit: program("task-audit", "task-audit"),
 } as const;
