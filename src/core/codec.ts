@@ -5,7 +5,7 @@
 
 import { QueueFSError, quote } from "./errors.ts";
 import type { Message, UnackedState } from "./message.ts";
-import type { MessageId, Receipt } from "./names.ts";
+import type { MessageId, Receipt, TaskId } from "./names.ts";
 
 /** The answer of a read that finds no message: never the JSON of a message, which has an id. */
 export const EMPTY_JSON = "{}";
@@ -28,6 +28,8 @@ export interface MessageJson {
   readonly reason?: string;
   /** Only of a dead letter: when, RFC 3339 in UTC. */
   readonly diedAt?: string;
+  /** Only of a message that a task owns. */
+  readonly task?: TaskId;
 }
 
 /** Any of the shapes in which a message is given out. */
@@ -134,6 +136,7 @@ function describeRest(message: ShownMessage, isText: boolean): Omit<MessageJson,
     ...(message.state === undefined ? {} : { state: message.state }),
     ...(message.reason === undefined ? {} : { reason: message.reason }),
     ...(message.diedAtMs === undefined ? {} : { diedAt: formatTimestamp(message.diedAtMs) }),
+    ...(message.task === undefined ? {} : { task: message.task }),
   };
 }
 

@@ -75,3 +75,5 @@ export const DEFAULT_FAILED_TASK_KEEP_MS = 7 * 24 * 3600 * 1000;
 export const TASK_LISTING_STEP_ITEMS = 1_000;
 /** Messages that one step of cancelling removes or looks through beyond those, and dead letters that one step of trying again takes. */
 export const TASK_STEP_ITEMS = 500;
+/** Tasks that a listing of the directory `/.tasks` names at most; more are listed page by page, by the library or the command line. */
+export const MAX_LISTED_TASKS = 100_000;

@@ -3,7 +3,7 @@
 import type { Backend } from "../backend/contract.ts";
 import { describeMessage, EMPTY_JSON, formatTimestamp, messageJsonChunks, type ShownMessage } from "../core/codec.ts";
 import type { DeliveryOwner, Page, Status } from "../core/message.ts";
-import type { QueueName, Receipt } from "../core/names.ts";
+import type { QueueName } from "../core/names.ts";
 import { waitComplete } from "../queue/wait.ts";
 import { Content } from "./content.ts";
 
@@ -23,10 +23,10 @@ export interface ReadCall extends ControlCall {
   readonly requestId?: string;
 }
 
-/** A content, and the receipt of what was claimed to make it. */
+/** A content, and how to give back what was claimed to make it, if anything was. */
 export interface Loaded {
   readonly content: Content;
-  readonly receipt?: Receipt;
+  readonly release?: () => Promise<unknown>;
 }
 
 /** Makes the content of one open file. */
@@ -41,7 +41,9 @@ const CHUNK_CHARACTERS = 64 * 1024;
 /** `dequeue`: takes one message. */
 export async function readDequeue({ backend, queue, leaseMs, owner, requestId }: ReadCall): Promise<Loaded> {
   const [message] = await backend.dequeue(queue, { leaseMs, owner, ...(requestId === undefined ? {} : { requestId }) });
-  return message === undefined ? whole(EMPTY) : { content: oneMessage(message), receipt: message.receipt };
+  if (message === undefined) return whole(EMPTY);
+  // A stale receipt needs no release: the message is in other hands already.
+  return { content: oneMessage(message), release: () => backend.release(queue, [message.receipt]) };
 }
 
 /** `peek`: the head, which stays. */
@@ -86,7 +88,8 @@ function statusJson({ pending, processing }: Status): Uint8Array {
   return encoder.encode(JSON.stringify({ pending, processing }));
 }
 
-function whole(bytes: Uint8Array): Loaded {
+/** A content that is there as a whole, and claimed nothing. */
+export function whole(bytes: Uint8Array): Loaded {
   return { content: new Content([bytes.slice()].values(), false) };
 }
 

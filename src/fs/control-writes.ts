@@ -90,7 +90,7 @@ export const writeNack: WriteHandler = {
     const text = controlText(".nack", data);
     const { receipt, ...how } = readOptions(".nack", NACK_KEYS, text.startsWith("{") ? controlObject(".nack", text) : { receipt: text });
     const [answer] = await backend.nack(queue, [{ ...how, receipt: parseReceipt(receipt) }]);
-    if (answer !== "pending" && answer !== "dead") throw stale("nack", receipt, queue);
+    if (answer === undefined || answer === "stale") throw stale("nack", receipt, queue);
     return {};
   },
 };

@@ -4,7 +4,7 @@ import { decodeUtf8 } from "../core/codec.ts";
 import { type ControlFileName, isControlFileName } from "../core/control-files.ts";
 import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
 import { MAX_NAME_COMPONENT_BYTES, MAX_NAME_DEPTH } from "../core/limits.ts";
-import { parseQueueName, type QueueName, RESERVED_COMPONENTS } from "../core/names.ts";
+import { parseQueueName, parseTaskId, type QueueName, RESERVED_COMPONENTS, type TaskId } from "../core/names.ts";
 import type { FilePath } from "./port.ts";
 
 /** What a path names. Whether it exists is another question. */
@@ -12,7 +12,16 @@ export type ParsedPath =
   | { readonly kind: "root"; readonly shown: string }
   /** A queue or plain directory. */
   | { readonly kind: "directory"; readonly name: QueueName; readonly shown: string }
-  | { readonly kind: "control"; readonly name: QueueName; readonly file: ControlFileName; readonly shown: string };
+  | { readonly kind: "control"; readonly name: QueueName; readonly file: ControlFileName; readonly shown: string }
+  /** The directory of all tasks. */
+  | { readonly kind: "tasks"; readonly shown: string }
+  /** A task, or what waits for its end. */
+  | { readonly kind: "task"; readonly id: TaskId; readonly isWait: boolean; readonly shown: string };
+
+/** The directory of all tasks, in the root. */
+export const TASKS_DIRECTORY = ".tasks";
+/** What a task's path ends with when its end is waited for. */
+export const TASK_WAIT = "wait";
 
 /** Characters of one path: a full queue name, a control file, and as many needless slashes and dots again. */
 const MAX_PATH_CHARACTERS = 2 * (MAX_NAME_COMPONENT_BYTES + 1) * (MAX_NAME_DEPTH + 1);
@@ -26,6 +35,7 @@ export function parsePath(path: FilePath): ParsedPath {
   const { components, shown, directory } = splitPath(path);
   const last = components.at(-1);
   if (last === undefined) return { kind: "root", shown };
+  if (components[0] === TASKS_DIRECTORY) return parseTaskPath(components.slice(1), shown, directory);
   if (!isControlFileName(last)) return { kind: "directory", name: lookUpName(components, shown), shown };
   if (components.length === 1)
     throw new QueueFSError("path-not-found", `${quote(shown)} not found: the root is no queue and has no control files; name a queue`);
@@ -40,9 +50,9 @@ export function parseNewDirectory(path: FilePath): QueueName | undefined {
   return components.length === 0 ? undefined : parseQueueName(components.join("/"));
 }
 
-/** The error for a control file where a directory is needed. */
+/** The error for a file where a directory is needed. */
 export function notADirectory(shown: string): QueueFSError {
-  return new QueueFSError("not-a-directory", `${quote(shown)} is not a directory: it is, or lies under, a control file`);
+  return new QueueFSError("not-a-directory", `${quote(shown)} is not a directory: it is, or lies under, a file`);
 }
 
 /** The error for a directory where a control file is needed. */
@@ -66,6 +76,21 @@ function splitPath(path: FilePath): { components: string[]; shown: string; direc
   const components = raw.filter((component) => component !== "" && component !== ".");
   const end = raw.at(-1);
   return { components, shown: `/${components.join("/")}`, directory: end === "" || end === "." };
+}
+
+/** What lies in the directory of tasks: a file for each, which is understood as a directory only to name what waits for its end. */
+function parseTaskPath([id, ...rest]: readonly string[], shown: string, directory: boolean): ParsedPath {
+  if (id === undefined) return { kind: "tasks", shown };
+  let parsed: TaskId;
+  try {
+    parsed = parseTaskId(id);
+  } catch (error) {
+    // Programs look for files of their own making in any directory; no task can have such a name.
+    throw new QueueFSError("path-not-found", `${quote(shown)} not found: no task can have the id ${quote(id)}`, { cause: error });
+  }
+  const isWait = rest.length === 1 && rest[0] === TASK_WAIT;
+  if (directory || (rest.length > 0 && !isWait)) throw notADirectory(shown);
+  return { kind: "task", id: parsed, isWait, shown };
 }
 
 /** The name of a queue that should exist: reserved names are in use by files, or by nothing. */

@@ -5,10 +5,11 @@
  * Paths are absolute, `/` between components, given as text or as UTF-8 bytes. Empty components and `.` are left out, so `//q/./size`
  * is `/q/size`; `..` is refused, since an adapter that knows a current directory has resolved it already. A slash at the end says
  * "directory": after a control file it is `not-a-directory`. The last component decides: the name of a control file means that file
- * of the queue before it.
+ * of the queue before it. Tasks are files in `/.tasks`, named by their ids; `/.tasks/ID/wait` names what waits for the end of one, although
+ * `/.tasks/ID` is a file.
  *
  * Errors that any operation with a path may end with: `invalid-name` (malformed path), `queue-not-found` (no such queue or directory),
- * `path-not-found` (no such file), `not-a-directory` (a control file amid the path), `closed`, and those of the store.
+ * `path-not-found` (no such file), `task-not-found`, `not-a-directory` (a file amid the path), `closed`, and those of the store.
  */
 
 /** An absolute path, as text or as UTF-8 bytes. */
@@ -23,7 +24,11 @@ export type FileRole =
   /** A queue: a directory with control files, and perhaps queues under it. */
   | "queue"
   /** A control file of a queue. */
-  | "control";
+  | "control"
+  /** `/.tasks`. */
+  | "tasks"
+  /** A task, or what waits for its end. */
+  | "task";
 
 /** What `stat` and `readdir` tell. */
 export interface FileStat {
@@ -33,11 +38,11 @@ export interface FileStat {
   readonly role: FileRole;
   /** Permission bits only, such as 0o755; no type bits. */
   readonly mode: number;
-  /** Always 0, as in /proc: what a control file will give is not known before it is read. */
+  /** Always 0, as in /proc: what a file will give is not known before it is read. */
   readonly size: number;
   /**
-   * When this file face was opened, in milliseconds since 1970-01-01 UTC: the same for all, since the store keeps no times of change.
-   * Use {@link FileSystemPort.watch} to learn of changes.
+   * Of a task: when it or one of its messages last changed, in milliseconds since 1970-01-01 UTC. Of all else: when this file face was
+   * opened, since the store keeps no times of change. Use {@link FileSystemPort.watch} to learn of changes.
    */
   readonly modifiedAtMs: number;
 }
@@ -128,7 +133,10 @@ export interface FileHandle {
 
 /** A hint that something at or under a watched path may have changed; look again. */
 export interface FileChange {
-  /** The queues concerned; absent when they are not known, or too many to name (more than 1,000). */
+  /**
+   * The queues concerned; absent when they are not known, or too many to name (more than 1,000). A task may have changed with them, and with
+   * none. What is told of `/.tasks` and what lies in it is only that something in the store changed.
+   */
   readonly queues?: readonly string[];
 }
 
@@ -152,9 +160,10 @@ export interface FileSystemPort {
   /** What lies at a path. Has no effect. */
   stat(path: FilePath): Promise<FileStat>;
   /**
-   * What lies in a directory: control files in the order of their table, then directories by name. Dot files only with `all`.
+   * What lies in a directory: control files in the order of their table, then directories by name; tasks, the newest first. Dot files only
+   * with `all`, `.tasks` in the root too.
    *
-   * @throws QueueFSError `not-a-directory`
+   * @throws QueueFSError `not-a-directory`; `message-too-large` for more than 100,000 tasks
    */
   readdir(path: FilePath, options?: { readonly all?: boolean }): Promise<FileStat[]>;
   /**
@@ -165,8 +174,9 @@ export interface FileSystemPort {
   mkdir(path: FilePath): Promise<"created" | "exists">;
   /**
    * Removes a queue with its messages and dead letters, with `recursive` a directory and all queues under it too; answers how many queues.
+   * Of a task that has ended it removes the record, and answers 1.
    *
-   * @throws QueueFSError `not-empty`, `wrong-mode` for a control file, `invalid-argument` for the root
+   * @throws QueueFSError `not-empty`, `wrong-mode` for a control file and for `/.tasks`, `task-active`, `invalid-argument` for the root
    */
   rm(path: FilePath, options?: { readonly recursive?: boolean }): Promise<number>;
   /** Has no effect, for programs that shorten a file before they write it. @throws QueueFSError `is-a-directory`, `wrong-mode` */

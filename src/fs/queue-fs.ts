@@ -2,17 +2,18 @@
 
 import type { Backend } from "../backend/contract.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { CONTROL_FILES, type ControlFileName, isControlFileName } from "../core/control-files.ts";
+import { CONTROL_FILES, type ControlFileName, isControlFileName, READ_ONLY } from "../core/control-files.ts";
 import { closedError, isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
 import { DEFAULT_PLAIN_LEASE_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
 import type { DeliveryOwner } from "../core/message.ts";
 import { checkInteger, type OptionTable, readOptions } from "../core/options.ts";
+import type { Task } from "../core/task.ts";
 import type { ControlCall } from "./control-reads.ts";
 import { readHandler, writeHandler } from "./control-table.ts";
 import { checkBytes, type WriteCall } from "./control-writes.ts";
 import { directoryNotFound, listDirectory, roleOf } from "./directory.ts";
 import { OpenFile } from "./handle.ts";
-import { isADirectory, notADirectory, type ParsedPath, parseNewDirectory, parsePath } from "./path.ts";
+import { isADirectory, notADirectory, type ParsedPath, parseNewDirectory, parsePath, TASK_WAIT, TASKS_DIRECTORY } from "./path.ts";
 import type {
   FileChange,
   FileHandle,
@@ -26,6 +27,7 @@ import type {
   WriteOptions,
 } from "./port.ts";
 import { ReadSide } from "./read-side.ts";
+import { listTasks, readTask, readTaskWait } from "./task-files.ts";
 import { Watch } from "./watch.ts";
 import { WriteSide } from "./write-side.ts";
 
@@ -75,6 +77,7 @@ export const READ_OPTIONS = {
 export const WRITE_OPTIONS = { id: OPEN_OPTIONS.id } as const satisfies OptionTable;
 
 type ControlPath = Extract<ParsedPath, { kind: "control" }>;
+type TaskPath = Extract<ParsedPath, { kind: "task" }>;
 
 /**
  * The file face over one open backend, which stays the caller's to close, after this. Each method follows {@link FileSystemPort}.
@@ -117,7 +120,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
 
   /** See {@link FileSystemPort.write}. */
   async write(path: FilePath, data: Uint8Array, options?: WriteOptions): Promise<WriteAnswer> {
-    const file = await this.#parseFile(path);
+    const file = writable(await this.#parseFile(path));
     const { id } = readOptions("write", WRITE_OPTIONS, options);
     const handler = writeHandler(file.file, file.shown);
     const call = this.#writeCall(file, id);
@@ -131,9 +134,8 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     const { mode, eager, id, requestId } = readOptions("open", OPEN_OPTIONS, options);
     if (mode === undefined) throw new QueueFSError("invalid-argument", "open takes a mode: read, write or read-write");
     const reading = mode === "write" ? undefined : this.#readSide(file, requestId);
-    const writing =
-      mode === "read" ? undefined : new WriteSide(file.file, writeHandler(file.file, file.shown), this.#writeCall(file, id), eager);
-    await this.#backend.status(file.name);
+    const writing = mode === "read" ? undefined : this.#writeSide(writable(file), id, eager);
+    await this.#statOf(file);
     return this.#opened(file, reading, writing);
   }
 
@@ -146,14 +148,16 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
   async readdir(path: FilePath, options?: { readonly all?: boolean }): Promise<FileStat[]> {
     const parsed = this.#parse(path);
     const { all } = readOptions("readdir", { all: { type: "boolean", default: false, meaning: "whether dot files are listed" } }, options);
-    if (parsed.kind === "control") {
-      await this.#backend.status(parsed.name);
+    if (parsed.kind === "tasks") return (await listTasks(this.#backend)).map((task) => this.#statTask(task.id, task));
+    if (parsed.kind === "control" || parsed.kind === "task") {
+      await this.#statOf(parsed);
       throw notADirectory(parsed.shown);
     }
     const listed = await listDirectory(this.#backend, parsed.kind === "root" ? "" : parsed.name);
     if (listed === undefined) throw directoryNotFound(parsed.shown);
     const files = listed.role === "queue" ? Object.keys(CONTROL_FILES).filter(isControlFileName) : [];
     return [
+      ...(all && parsed.kind === "root" ? [this.#statDirectory(TASKS_DIRECTORY, "tasks")] : []),
       ...files.filter((file) => all || !file.startsWith(".")).map((file) => this.#statFile(file)),
       ...listed.children.map(([name, role]) => this.#statDirectory(name, role)),
     ];
@@ -175,12 +179,15 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
       options,
     );
     if (parsed.kind === "root") throw new QueueFSError("invalid-argument", "the root cannot be removed; remove the queues in it by name");
-    if (parsed.kind === "control") {
-      await this.#backend.status(parsed.name);
-      throw new QueueFSError(
-        "wrong-mode",
-        `permission denied: ${quote(parsed.shown)} is a control file and cannot be removed; remove its queue`,
-      );
+    if (parsed.kind === "task" && !parsed.isWait) {
+      await this.#backend.removeTask(parsed.id);
+      return 1;
+    }
+    if (parsed.kind !== "directory") {
+      await this.#statOf(parsed);
+      const instead = { control: "a control file; remove its queue", task: "no file by itself; remove its task" };
+      const what = parsed.kind === "tasks" ? "always there; remove the tasks in it" : instead[parsed.kind];
+      throw new QueueFSError("wrong-mode", `permission denied: ${quote(parsed.shown)} cannot be removed, since it is ${what}`);
     }
     try {
       return await this.#backend.removeQueue(parsed.name, { recursive });
@@ -196,7 +203,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
 
   /** See {@link FileSystemPort.truncate}. */
   async truncate(path: FilePath, size: number): Promise<void> {
-    const file = await this.#parseFile(path);
+    const file = writable(await this.#parseFile(path));
     checkInteger("size", size, 0, Number.MAX_SAFE_INTEGER);
     writeHandler(file.file, file.shown);
     await this.#backend.status(file.name);
@@ -222,9 +229,8 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     this.#checkOpen();
     const parsed = parsePath(path);
     const { signal } = options ?? {};
-    const watch = new Watch(this.#backend, parsed.kind === "root" ? "" : parsed.name, this.#statOf(parsed), signal, (ended) =>
-      this.#watches.delete(ended),
-    );
+    const watched = "name" in parsed ? { under: parsed.name } : parsed.kind === "root" ? { under: "" as const } : "tasks";
+    const watch = new Watch(this.#backend, watched, this.#statOf(parsed), signal, (ended) => this.#watches.delete(ended));
     if (!watch.ended) this.#watches.add(watch);
     return watch;
   }
@@ -261,7 +267,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     this.#background.add(done);
   }
 
-  #opened(file: ControlPath, reading: ReadSide | undefined, writing: WriteSide | undefined): OpenFile {
+  #opened(file: ControlPath | TaskPath, reading: ReadSide | undefined, writing: WriteSide | undefined): OpenFile {
     // The face may have been closed since the path was looked up; a file registered now would be ended by nobody.
     this.#checkOpen();
     const opened = new OpenFile(file.shown, reading, writing, (ended) => this.#files.delete(ended));
@@ -269,10 +275,20 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     return opened;
   }
 
-  #readSide(file: ControlPath, requestId: string | undefined): ReadSide {
+  #readSide(file: ControlPath | TaskPath, requestId: string | undefined): ReadSide {
+    if (file.kind === "task") {
+      if (requestId !== undefined) throw foreignOption("requestId", "dequeue", file.shown);
+      const { id, isWait } = file;
+      return new ReadSide((whenEnded) => (isWait ? readTaskWait(this.#backend, id, whenEnded()) : readTask(this.#backend, id)));
+    }
     const handler = readHandler(file.file, file.shown);
     if (requestId !== undefined && file.file !== "dequeue") throw foreignOption("requestId", "dequeue", file.shown);
-    return new ReadSide(handler, { ...this.#call(file), ...(requestId === undefined ? {} : { requestId }) });
+    const call = { ...this.#call(file), ...(requestId === undefined ? {} : { requestId }) };
+    return new ReadSide((whenEnded) => handler({ ...call, whenEnded }));
+  }
+
+  #writeSide(file: ControlPath, id: string | undefined, eager: boolean): WriteSide {
+    return new WriteSide(file.file, writeHandler(file.file, file.shown), this.#writeCall(file, id), eager);
   }
 
   #writeCall(file: ControlPath, id: string | undefined): WriteCall {
@@ -289,9 +305,9 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     return parsePath(path);
   }
 
-  async #parseFile(path: FilePath): Promise<ControlPath> {
+  async #parseFile(path: FilePath): Promise<ControlPath | TaskPath> {
     const parsed = this.#parse(path);
-    if (parsed.kind === "control") return parsed;
+    if (parsed.kind === "control" || parsed.kind === "task") return parsed;
     if (parsed.kind === "directory" && (await roleOf(this.#backend, parsed.name)) === undefined) {
       throw new QueueFSError(
         "path-not-found",
@@ -303,6 +319,8 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
 
   async #statOf(parsed: ParsedPath): Promise<FileStat> {
     if (parsed.kind === "root") return this.#statDirectory("", "root");
+    if (parsed.kind === "tasks") return this.#statDirectory(TASKS_DIRECTORY, "tasks");
+    if (parsed.kind === "task") return this.#statTask(parsed.isWait ? TASK_WAIT : parsed.id, await this.#backend.task(parsed.id));
     if (parsed.kind === "control") {
       await this.#backend.status(parsed.name);
       return this.#statFile(parsed.file);
@@ -320,9 +338,19 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     return { name, kind: "file", role: "control", mode: CONTROL_FILES[name].mode, size: 0, modifiedAtMs: this.#openedAtMs };
   }
 
+  #statTask(name: string, { updatedAtMs }: Task): FileStat {
+    return { name, kind: "file", role: "task", mode: READ_ONLY, size: 0, modifiedAtMs: updatedAtMs };
+  }
+
   #checkOpen(): void {
     if (this.#closing !== undefined) throw closedError("this QueueFS");
   }
+}
+
+/** Tasks are changed by what is done with their messages, not by writing. */
+function writable(file: ControlPath | TaskPath): ControlPath {
+  if (file.kind === "control") return file;
+  throw new QueueFSError("wrong-mode", `permission denied: ${quote(file.shown)} can only be read (a read gives the task as JSON)`);
 }
 
 function foreignOption(option: string, file: string, shown: string): QueueFSError {

@@ -3,16 +3,18 @@
 import { closedError } from "../core/errors.ts";
 import { checkInteger } from "../core/options.ts";
 import { unlessAborted } from "./abort.ts";
-import type { ControlCall, Loaded, ReadHandler } from "./control-reads.ts";
+import type { Loaded } from "./control-reads.ts";
 import type { HandleRead } from "./port.ts";
 
 const FILE = "this open file";
 const MAX_READ_BYTES = 2 ** 31 - 1;
 
+/** Makes the content of one open file; see {@link ReadCall.whenEnded} for its argument. */
+export type Load = (whenEnded: () => AbortSignal) => Promise<Loaded>;
+
 /** Makes the content at the first read, keeps it, and gives back what it claimed when no byte was read. */
 export class ReadSide {
-  readonly #handler: ReadHandler;
-  readonly #call: ControlCall & { readonly requestId?: string };
+  readonly #makeContent: Load;
   #ended = false;
   /** Made only for a content that waits: an abort costs more than all else of a short read. */
   #waiting: AbortController | undefined;
@@ -20,9 +22,8 @@ export class ReadSide {
   #position = 0;
   #given = false;
 
-  constructor(handler: ReadHandler, call: ControlCall & { readonly requestId?: string }) {
-    this.#handler = handler;
-    this.#call = call;
+  constructor(load: Load) {
+    this.#makeContent = load;
   }
 
   /** See {@link FileHandle.read}. */
@@ -66,20 +67,14 @@ export class ReadSide {
     }
     // A page of a listing may be in the air; its answer is not waited for.
     void loaded.content.end();
-    if (loaded.receipt !== undefined && (discard || !this.#given)) {
-      // A stale receipt needs no release: the message is in other hands already.
-      await this.#call.backend.release(this.#call.queue, [loaded.receipt]);
-    }
+    if (discard || !this.#given) await loaded.release?.();
   }
 
   #load(): Promise<Loaded> {
     // What the first read met stays, a failure too: a claim whose outcome is unknown must not be followed by a second one.
-    this.#loading ??= this.#handler({
-      ...this.#call,
-      whenEnded: () => {
-        this.#waiting ??= new AbortController();
-        return this.#waiting.signal;
-      },
+    this.#loading ??= this.#makeContent(() => {
+      this.#waiting ??= new AbortController();
+      return this.#waiting.signal;
     });
     return this.#loading;
   }

@@ -10,9 +10,12 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** One watch of the queues at and under a path. It holds one merged hint at most, however many changes there are. */
+/** What is watched: the queues at and under a path, or tasks. Of those the store tells no more than that something changed. */
+export type Watched = { readonly under: QueueName | "" } | "tasks";
+
+/** One watch of queues or tasks. It holds one merged hint at most, however many changes there are. */
 export class Watch implements AsyncIterableIterator<FileChange> {
-  readonly #under: QueueName | "";
+  readonly #watched: Watched;
   readonly #signal: AbortSignal | undefined;
   readonly #onEnd: (watch: Watch) => void;
   readonly #unsubscribe: () => void;
@@ -29,12 +32,12 @@ export class Watch implements AsyncIterableIterator<FileChange> {
    */
   constructor(
     backend: Backend,
-    under: QueueName | "",
+    watched: Watched,
     exists: Promise<unknown>,
     signal: AbortSignal | undefined,
     onEnd: (watch: Watch) => void,
   ) {
-    this.#under = under;
+    this.#watched = watched;
     this.#signal = signal;
     this.#onEnd = onEnd;
     this.#unsubscribe = backend.subscribe((queues) => this.#onChange(queues));
@@ -111,13 +114,16 @@ export class Watch implements AsyncIterableIterator<FileChange> {
 
   /** Whether anything in `queues` concerns the watch. */
   #merge(queues: ReadonlySet<QueueName> | undefined): boolean {
-    if (queues === undefined) {
+    if (queues === undefined || this.#watched === "tasks") {
       this.#hint = "any";
       return true;
     }
-    let concerned = false;
+    const { under } = this.#watched;
+    // No queue, hence a task: those are under the root.
+    let concerned = under === "" && queues.size === 0;
+    if (concerned) this.#hint ??= new Set();
     for (const queue of queues) {
-      if (this.#under !== "" && !isWithin(queue, this.#under)) continue;
+      if (under !== "" && !isWithin(queue, under)) continue;
       concerned = true;
       if (this.#hint === "any") break;
       this.#hint ??= new Set();

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { dataOf, decodeUtf8, describeMessage, formatTimestamp, isUtf8, messageJsonChunks, messageToJson } from "../../../src/core/codec.ts";
 import { isQueueFSError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/message.ts";
-import { parseMessageId, parseReceipt } from "../../../src/core/names.ts";
+import { parseMessageId, parseReceipt, parseTaskId } from "../../../src/core/names.ts";
 
 function message(data: Uint8Array): Message {
   return { id: parseMessageId("m-1"), data, enqueuedAtMs: 1_700_000_000_123, deliveryCount: 2 };
@@ -37,9 +37,11 @@ describe("the shape", () => {
     );
   });
 
-  test("a delivery has its receipt, a listing the state, a dead letter its reason and end", () => {
+  test("a delivery has its receipt, a listing the state, a dead letter its reason and end, any the task that owns it", () => {
     const shown = { ...message(new Uint8Array(0)), receipt: parseReceipt("r-1"), state: "processing" as const, reason: "no", diedAtMs: 0 };
-    expect(Object.keys(describeMessage(shown))).toEqual(["id", "data", "receipt", "timestamp", "deliveries", "state", "reason", "diedAt"]);
+    const keys = ["id", "data", "receipt", "timestamp", "deliveries", "state", "reason", "diedAt"];
+    expect(Object.keys(describeMessage(shown))).toEqual(keys);
+    expect(Object.keys(describeMessage({ ...shown, task: parseTaskId("t") }))).toEqual([...keys, "task"]);
     expect(describeMessage(shown).diedAt).toBe("1970-01-01T00:00:00.000Z");
   });
 

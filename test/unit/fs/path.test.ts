@@ -41,6 +41,19 @@ describe("what exists", () => {
   ])("%s is a control file of %s", (path, name, file) => {
     expect(parsePath(path)).toEqual({ kind: "control", name, file, shown: `/${name}/${file}` });
   });
+
+  test.each(["/.tasks", "/.tasks/", "//./.tasks/."])("%s is the directory of tasks", (path) => {
+    expect(parsePath(path)).toEqual({ kind: "tasks", shown: "/.tasks" });
+  });
+
+  test.each([
+    ["/.tasks/t-1", "t-1", false],
+    ["/.tasks/wait", "wait", false],
+    ["/.tasks/size", "size", false],
+    ["//.tasks//import:2026@x/./wait", "import:2026@x", true],
+  ])("%s belongs to the task %s", (path, id, isWait) => {
+    expect(parsePath(path)).toEqual({ kind: "task", id, isWait, shown: `/.tasks/${id}${isWait ? "/wait" : ""}` });
+  });
 });
 
 describe("what cannot exist", () => {
@@ -59,7 +72,16 @@ describe("what cannot exist", () => {
     ["/size", "path-not-found"],
     ["/.wait", "path-not-found"],
     ["/size/x", "path-not-found"],
-    ["/.tasks/1", "path-not-found"],
+    ["/.tasks/.hidden", "path-not-found"],
+    ["/.tasks/a b", "path-not-found"],
+    ["/.tasks/.hidden/wait", "path-not-found"],
+    [`/.tasks/${"x".repeat(129)}`, "path-not-found"],
+    ["/.tasks/1/", "not-a-directory"],
+    ["/.tasks/1/wait/", "not-a-directory"],
+    ["/.tasks/1/wait/x", "not-a-directory"],
+    ["/.tasks/1/size", "not-a-directory"],
+    ["/q/.tasks", "path-not-found"],
+    ["/q/.tasks/1", "path-not-found"],
     ["/q/.hidden", "path-not-found"],
     ["/q/.hidden/size", "path-not-found"],
     ["/q/size/", "not-a-directory"],
@@ -78,9 +100,12 @@ describe("what cannot exist", () => {
     },
   );
 
-  test.each(["/size", "/q/ack", "/q/enqueue/x", "/.x", "/q/.wait"])("%s cannot be made, since it is reserved", (path) => {
-    expect(codeOf(() => parseNewDirectory(path))).toBe("reserved-name");
-  });
+  test.each(["/size", "/q/ack", "/q/enqueue/x", "/.x", "/q/.wait", "/.tasks", "/.tasks/1", "/.tasks/1/wait"])(
+    "%s cannot be made, since it is reserved",
+    (path) => {
+      expect(codeOf(() => parseNewDirectory(path))).toBe("reserved-name");
+    },
+  );
 
   test("a byte order mark is part of a name, not a mark", () => {
     expect(parsePath(Uint8Array.of(0x2f, 0xef, 0xbb, 0xbf, 0x71))).toMatchObject({ name: "\ufeffq" });
@@ -89,7 +114,10 @@ describe("what cannot exist", () => {
 });
 
 test("any path at all is parsed or refused with a code, and what is shown leads to the same place", () => {
-  const component = fc.oneof(fc.constantFrom("q", "size", ".wait", "..", ".", "", "enqueue", "\0", "\ud800"), fc.string({ maxLength: 4 }));
+  const component = fc.oneof(
+    fc.constantFrom("q", "size", ".wait", ".tasks", "wait", "..", ".", "", "enqueue", "\0", "\ud800"),
+    fc.string({ maxLength: 4 }),
+  );
   const path = fc.oneof(
     fc.array(component, { maxLength: 6 }).map((components) => `/${components.join("/")}`),
     fc.string({ unit: "binary" }),

@@ -76,6 +76,24 @@ describe("hints", () => {
     expect(await next).toEqual({ done: false, value: { queues: ["a/b"] } });
   });
 
+  test("without any queue are those of tasks: told at the root and in the directory of tasks, not under queues", async () => {
+    const onlyTasks = (): void => {
+      for (const listener of listeners) listener(new Set());
+    };
+    const root = fs.watch("/");
+    const tasks = fs.watch("/.tasks");
+    const nextOfQueue = fs.watch("/a").next();
+    await turns();
+    onlyTasks();
+    expect(await root.next()).toEqual({ done: false, value: { queues: [] } });
+    expect(await tasks.next()).toEqual({ done: false, value: {} });
+    onlyTasks();
+    hint("a");
+    expect(await nextOfQueue).toEqual({ done: false, value: { queues: ["a"] } });
+    expect(await root.next()).toEqual({ done: false, value: { queues: ["a"] } });
+    expect(await tasks.next()).toEqual({ done: false, value: {} });
+  });
+
   test("go to those who wait, one each, in turn", async () => {
     const watch = fs.watch("/a");
     const both = [watch.next(), watch.next()];
