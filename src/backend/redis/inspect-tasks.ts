@@ -6,6 +6,7 @@ import { type Keys, queueKey } from "./keys.ts";
 import { PROGRAMS } from "./programs.ts";
 import type { QueueLife } from "./registry.ts";
 import type { ScriptRunner } from "./script-call.ts";
+import { isWhole } from "./task-texts.ts";
 
 /** Faults that are told one by one; of more only the number. */
 const MOST_TOLD = 10;
@@ -69,6 +70,10 @@ async function faultsOf(runner: ScriptRunner, namespace: string, keys: Keys, liv
   await scan(runner, keys.tasks, (id, record) => {
     const there = unacked.get(id) ?? 0;
     unacked.delete(id);
+    if (!isWhole(record)) {
+      faults.push(`the record of task ${JSON.stringify(id)} cannot be read`);
+      return;
+    }
     const [total, done, failed, cancelled] = [0, 1, 2, 3].map((index) => record.readUIntBE(TOTAL_AT + index * NUMBER_BYTES, NUMBER_BYTES));
     const counted = (total as number) - (done as number) - (failed as number) - (cancelled as number);
     if (counted !== there) faults.push(`task ${JSON.stringify(id)} counts ${counted} unacked messages, and its queues have ${there}`);

@@ -14,7 +14,7 @@ import { PROGRAMS } from "./programs.ts";
 import { PAGE_BYTES, parseCursor } from "./reading.ts";
 import { QueueLife, type Registry } from "./registry.ts";
 import { type EncodedKeys, encodeKeys, joinKeys, type ScriptRunner } from "./script-call.ts";
-import { decodeTask } from "./task-texts.ts";
+import { decodeTask, isWhole } from "./task-texts.ts";
 
 /** Dead letters of a task: their entries, the queues they are in, and the number of an entry's queue among these, from 1. */
 export interface Failures {
@@ -94,8 +94,8 @@ export class TaskReading {
     for (let index = 0; index + 2 < rest.length; index += 3) {
       if (items.length === limit) return { items, next: numberOf(last) };
       const [id, record, texts] = rest.slice(index, index + 3) as [Buffer, Buffer, Buffer];
-      // Somebody took the record away and left its number.
-      if (record.length === 0) continue;
+      // Somebody took the record away, or spoilt it, and left its number: doctor finds it.
+      if (!isWhole(record)) continue;
       last = record;
       const task = decodeTask(this.#registry.store, id.toString() as TaskId, record, texts);
       if (isListed(task, request)) items.push(task);

@@ -1,6 +1,6 @@
 /** How tasks lie in the store (scripts/tasks.lua says what their records are made of), and how a refused one is told. */
 
-import { assert, type QueueFSError, taskActive, taskEnded, taskNotFound } from "../../core/errors.ts";
+import { QueueFSError, quote, taskActive, taskEnded, taskNotFound } from "../../core/errors.ts";
 import { type MessageId, makeMessageId, type QueueName, type TaskId } from "../../core/names.ts";
 import type { Task, TaskError, TaskStatus } from "../../core/task.ts";
 import { jsonValue, PRODUCER_GONE, REMOVED_BY_CLEAR, type TaskChangeRequest, type TaskRequest } from "../../core/task-request.ts";
@@ -78,9 +78,14 @@ function readError(reader: ByteReader, store: string): TaskError {
   return { reason: wordsOf(kind, text, deliveryCount), queue, message };
 }
 
-/** Reads a task. */
+/** Whether a record is one of a task. */
+export function isWhole(record: Buffer): boolean {
+  return record.length === RECORD_BYTES && record[0] === 1;
+}
+
+/** Reads a task. @throws QueueFSError `store-corrupt` for a record that is none */
 export function decodeTask(store: string, id: TaskId, record: Buffer, textsOfTask: Buffer): Task {
-  assert(record.length === RECORD_BYTES, "the record of a task is whole");
+  if (!isWhole(record)) throw new QueueFSError("store-corrupt", `the record of task ${quote(id)} cannot be read; run queuefs doctor`);
   const reader = new ByteReader(record);
   reader.u8();
   const ended = reader.u8();

@@ -11,6 +11,19 @@ local function removeHeld(queue, holdings, n)
   for index = 1, n do places[index] = sub(holdings[index], 1, 6) end
   -- Few messages have a state: those with a chosen id, and those that came back before.
   local states = call("HLEN", KEYS[base + STATES]) > 0 and call("HMGET", KEYS[base + STATES], unpack(places, 1, n))
+  local done
+  for index = 1, states and n or 0 do
+    local state = states[index]
+    if state and #state > 5 and byte(state) >= 128 then
+      local length = byte(state, 5)
+      local owner = useTasks().find(sub(state, 7 + length, 6 + length + byte(state, 6 + length)))
+      if owner and owner.status == 0 then
+        if not done then done = {} end
+        if not done[owner] then tasks.ownOf(queue, owner) end
+        done[owner] = (done[owner] or 0) + 1
+      end
+    end
+  end
   -- With this they are removed; where somebody spoilt the next two keys, only rubbish stays behind.
   if call("ZREM", KEYS[base + LEASES], unpack(holdings, 1, n)) == 0 then return false end
   changed, queue.changed = true, true
@@ -18,7 +31,6 @@ local function removeHeld(queue, holdings, n)
   redis.pcall("HDEL", KEYS[base + BODIES], unpack(places, 1, n))
   if states then
     call("HDEL", KEYS[base + STATES], unpack(places, 1, n))
-    local done
     for index = 1, n do
       local state = states[index]
       local length = state and byte(state, 5)
@@ -26,16 +38,8 @@ local function removeHeld(queue, holdings, n)
         local memory = useMemory()
         memory.turn(queue, sub(state, 6, 5 + length), memory.SETTLED)
       end
-      if length and byte(state) >= 128 then
-        local task = sub(state, 7 + length, 6 + length + byte(state, 6 + length))
-        done = done or {}
-        done[task] = (done[task] or 0) + 1
-      end
     end
-    for task, count in pairs(done or {}) do
-      local owner = useTasks().find(task)
-      if owner and owner.status == 0 then tasks.settle(queue, owner, "done", count) end
-    end
+    for owner, count in pairs(done or {}) do tasks.settle(queue, owner, "done", count) end
   end
   set(queue, ACKED, field(queue, ACKED) + n)
   return true

@@ -68,10 +68,10 @@ local function eachDead(queue, position, stop, change)
       if state == memory.BURIED then place = known end
       position = position + 1 + length
     end
-    local outcome = "\0"
+    local outcome, grave = "\0", place and call("HGET", KEYS[base + GRAVES], place)
+    if grave and #grave > 0 and byte(grave) >= 16 then useTasks() end
     if place and call("ZREM", KEYS[base + DEAD], place) == 1 then
       changed, queue.changed = true, true
-      local grave = call("HGET", KEYS[base + GRAVES], place)
       call("HDEL", KEYS[base + GRAVES], place)
       change(base, memory, place, readGrave(queue, memory, place, grave))
       outcome = "\1"

@@ -212,6 +212,7 @@ transitions[3] = function(queue, position, stop)
     -- What is handed out must arrive in these two: seen before anything is taken.
     call("HLEN", KEYS[queue.base + BODIES])
     call("ZCARD", KEYS[queue.base + LEASES])
+    if call("HLEN", KEYS[queue.base + 14]) > 0 then useTasks() end
     places, entries, states = harvest(queue, wanted, returned > 0)
     total = #places
   end

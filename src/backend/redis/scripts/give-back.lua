@@ -12,11 +12,11 @@ local function giveBack(queue, holding, flags, delayMs, reason)
   local count, id, before, task = memory.readState(call("HGET", KEYS[base + STATES], place), 1)
   local giveUp, released, maxDeliveries = flags % 2 == 1, math.floor(flags / 2) % 2 == 1, read(">I4", queue.record, 84)
   if flags >= 4 then reason = before end
+  local cancelling = memory.cancelling(task)
   call("ZREM", KEYS[base + LEASES], holding)
   changed, queue.changed = true, true
   call("ZREM", KEYS[base + HELD], holding)
-  local cancelling = not giveUp and memory.cancelling(task)
-  if cancelling then
+  if cancelling and not giveUp then
     memory.withdraw(queue, cancelling, place, id)
     return "\3"
   end

@@ -18,6 +18,9 @@ local function settle(queue, bound)
     local places = {}
     for index = 1, recovered do places[index] = sub(holdings[index], 1, 6) end
     local states = call("HMGET", KEYS[base + STATES], unpack(places))
+    for index = 1, recovered do
+      if states[index] and #states[index] > 5 and byte(states[index]) >= 128 then useTasks() end
+    end
     call("ZREM", KEYS[base + LEASES], unpack(holdings))
     changed, queue.changed = true, true
     call("ZREM", KEYS[base + HELD], unpack(holdings))

@@ -18,12 +18,13 @@ task queues   task id, NUL, life (6): queues in which it may have unacked messag
 owners        per queue: task id -> unacked messages in it (6), last place (6); while cancelling, how far the search for pending ones came:
               phase (1; 1 delayed ones, 2 returned ones, 3 the list, 4 done) and place after which (6)
 ]]
+-- To be called, for the first time, before anything is removed: it fails when it cannot work.
 local function useTasks()
   if tasks then return tasks end
   local RECORDS, TEXTS, ORDER, DUE, FAILURES, QUEUES, OWNERS = 3, 4, 5, 6, 7, 8, 14
   local FORM = ">BBBBBBBI6I6I6I6I6I6I6I6c30"
   readClock()
-  -- Fails, before anything is written, when somebody put another type there.
+  -- When somebody put another type there.
   for key = RECORDS, QUEUES do call(key > TEXTS and "ZCARD" or "HLEN", KEYS[key]) end
   local known, touched, counted = {}, {}, {}
   tasks = {}
@@ -34,8 +35,8 @@ local function useTasks()
     if task ~= nil then return task end
     task = false
     local record = call("HGET", KEYS[RECORDS], id)
-    if record then
-      if #record ~= 85 or byte(record) ~= 1 then error("CORRUPT the record of a task cannot be read", 0) end
+    -- One that cannot be read is as good as none: no message shall get stuck for it, and doctor finds it.
+    if record and #record == 85 and byte(record) == 1 then
       task = { id = id, record = record }
       local _
       _, task.status, task.sealed, task.cancelling, task.producerFailed, task.started, task.blamed, task.number, task.total, task.done,
