@@ -116,6 +116,8 @@ export class Crew {
     if (report.kind === "holding" && !this.#isCutting) {
       this.#isCutting = true;
       this.#cut(worker, report.queue, report.document).catch(this.#onFailure);
+    } else if (report.kind === "given-up") {
+      this.#screen.event(`worker ${worker.number} gives up on ${report.document}: ${report.reason}`);
     } else if (report.kind === "again" && this.#cutOff?.document === report.document && this.#cutOff.queue === report.queue) {
       this.#cutOff.again ??= { deliveryCount: report.deliveryCount, worker };
       const afterMs = Math.round(performance.now() - this.#cutOff.atMs);
@@ -142,7 +144,7 @@ export class Crew {
     const { name } = queue === parse.name ? parse : index;
     for (let after: string | undefined; ; ) {
       const page = await this.#store.messages(name, { limit: 1_000, ...(after === undefined ? {} : { after }) });
-      const found = page.items.find(({ id }) => id === idOf(document));
+      const found = page.items.find(({ id }) => id === idOf(this.#settings.folder, document));
       if (found !== undefined || page.next === undefined) return found?.state;
       after = page.next;
     }

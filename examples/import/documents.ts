@@ -1,5 +1,6 @@
 /** The documents of a folder: which files they are, and what sections and words are in one. */
 
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
@@ -8,8 +9,8 @@ import { join, relative, sep } from "node:path";
 const SKIPPED_FOLDERS = new Set(["node_modules", "dist", "coverage", "test-results"]);
 /** Larger files are data rather than documents: 1 MiB. */
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
-/** How much of a file is looked at for a NUL byte, which no text has. */
-const LOOK_AT_BYTES = 8 * 1024;
+/** Why a document is given up on whose bytes are no text. */
+export const NOT_TEXT = "its bytes are not valid UTF-8";
 /** Lines of a section where a file has no headings. */
 const SECTION_LINES = 80;
 const HEADING = /^#{1,6}\s+(.+)$/;
@@ -51,7 +52,9 @@ export function findDocuments(folder: string, parts?: readonly string[]): Folder
 }
 
 function isDocument(path: string): boolean {
-  return statSync(path).size <= MAX_DOCUMENT_BYTES && !readFileSync(path).subarray(0, LOOK_AT_BYTES).includes(0);
+  if (statSync(path).size > MAX_DOCUMENT_BYTES) return false;
+  const bytes = readFileSync(path);
+  return isUtf8(bytes) && !bytes.includes(0);
 }
 
 /** The SHA-256 of a file's bytes, in hexadecimal. */

@@ -30,8 +30,8 @@ export function queuesOf(store: Backend): Queues {
 }
 
 /** The id of a document's message, in either queue: always the same, so that a repeated call imports nothing twice. */
-export function idOf(document: string): string {
-  return `document-${createHash("sha256").update(document).digest("hex").slice(0, 24)}`;
+export function idOf(folder: string, document: string): string {
+  return `document-${createHash("sha256").update(`${folder}\0${document}`).digest("hex").slice(0, 24)}`;
 }
 
 /** What a worker process needs to know. */
@@ -61,5 +61,7 @@ export type Report =
   | { readonly kind: "again"; readonly queue: string; readonly document: string; readonly deliveryCount: number }
   /** It stands still in the middle of a step. */
   | { readonly kind: "holding"; readonly queue: string; readonly document: string }
+  /** A document cannot be imported, however often it is tried. */
+  | { readonly kind: "given-up"; readonly document: string; readonly reason: string }
   /** A step is acknowledged. */
   | { readonly kind: "acked" };

@@ -1,17 +1,14 @@
-/** What people see: lines that stay, and below them, on a terminal, the counts of the queues refreshed in place; in a pipe a line now and then. */
+/**
+ * What people see: lines that stay, and below them, on a terminal, the counts of the queues and the progress of the task refreshed in place; in a
+ * pipe a line now and then.
+ */
 
-import type { QueueStatus } from "../../src/index.ts";
+import type { QueueStatus, Task } from "../../src/index.ts";
 
 /** How often the counts are drawn on a terminal at most, and how often they are printed elsewhere, in milliseconds. */
 const DRAW_MS = 60;
 const PRINT_MS = 1_000;
 const BAR_CELLS = 30;
-
-/** How far the import is. */
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-}
 
 /** The output of the import. */
 export class Screen {
@@ -42,22 +39,24 @@ export class Screen {
     this.line(`${this.seconds.padStart(7)}  ${text}`);
   }
 
-  /** Shows one snapshot. One that comes too soon after the last is left out, unless it is the final one. */
-  show(statuses: readonly QueueStatus[], progress: Progress, isFinal = false): void {
+  /** Shows one snapshot of the queues and the task as it is. One that comes too soon after the last is left out, unless it is the final one. */
+  show(statuses: readonly QueueStatus[], { status, progress }: Task, isFinal = false): void {
     const nowMs = performance.now();
     if (!isFinal && nowMs - this.#shownAtMs < (this.#stream.isTTY ? DRAW_MS : PRINT_MS)) return;
     this.#shownAtMs = nowMs;
-    const percent = `${Math.floor((100 * progress.done) / Math.max(1, progress.total))} %`;
+    const part = (progress.done + progress.failed) / Math.max(1, progress.total);
+    const percent = `${Math.floor(100 * part)} %`;
+    const told = `task ${status}, ${progress.done} of ${progress.total} messages done${progress.failed > 0 ? `, ${progress.failed} failed` : ""}`;
     if (!this.#stream.isTTY) {
       const counts = statuses.map(({ queue, pending, processing }) => `${queue} ${pending} pending ${processing} processing`);
-      this.event(`${counts.join(", ")} (${percent})`);
+      this.event(`${counts.join(", ")}; ${told} (${percent})`);
       return;
     }
-    const cells = Math.floor((BAR_CELLS * progress.done) / Math.max(1, progress.total));
+    const cells = Math.floor(BAR_CELLS * part);
     const rows = statuses.map(({ queue, pending, processing }) => countsRow(queue, String(pending), String(processing)));
     const bar = `${"█".repeat(cells)}${"░".repeat(BAR_CELLS - cells)}`;
     this.clear();
-    this.#draw(["", countsRow("", "pending", "processing"), ...rows, `  ${bar}  ${percent}  ${progress.done} of ${progress.total} steps`]);
+    this.#draw(["", countsRow("", "pending", "processing"), ...rows, `  ${bar}  ${percent}  ${told}`]);
   }
 
   /** Takes the counts away. */

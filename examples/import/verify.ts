@@ -13,12 +13,16 @@ export interface Check {
   readonly text: string;
 }
 
-/** What is to be checked. */
-export interface Outcome {
+/** What was to be imported, and what came of it. */
+export interface Results {
   readonly folder: string;
   /** The documents that were to be imported. */
   readonly documents: readonly string[];
   readonly index: Pick<SearchIndex, "documents" | "sectionCount" | "holds">;
+}
+
+/** What is to be checked of an import that had its queues to itself. */
+export interface Outcome extends Results {
   /** The statistics of each queue, by its name. */
   readonly statistics: ReadonlyMap<string, Statistics>;
 }
@@ -28,8 +32,13 @@ const NAMED = 3;
 
 /** Compares inputs and results. The import is proven when every check has passed. */
 export function verifyImport(outcome: Outcome): Check[] {
+  return [...verifyResults(outcome), checkQueues(outcome)];
+}
+
+/** Compares inputs and results, whatever else went through the queues. */
+export function verifyResults(outcome: Results): Check[] {
   const inputs = readInputs(outcome);
-  return [checkResults(outcome, inputs), checkContents(outcome, inputs), checkSearches(outcome, inputs), checkQueues(outcome)];
+  return [checkResults(outcome, inputs), checkContents(outcome, inputs), checkSearches(outcome, inputs)];
 }
 
 /** What a document holds, told by the file itself. */
@@ -41,7 +50,7 @@ interface Input {
   readonly rarest?: string;
 }
 
-function readInputs({ folder, documents }: Outcome): Map<string, Input> {
+function readInputs({ folder, documents }: Results): Map<string, Input> {
   const texts = documents.map((document) => {
     const bytes = readFileSync(join(folder, document));
     const sections = sectionsOf(document, bytes.toString("utf8"));
@@ -62,7 +71,7 @@ function readInputs({ folder, documents }: Outcome): Map<string, Input> {
   );
 }
 
-function checkResults({ documents, index }: Outcome, inputs: ReadonlyMap<string, Input>): Check {
+function checkResults({ documents, index }: Results, inputs: ReadonlyMap<string, Input>): Check {
   const counts = new Map<string, number>();
   for (const { document } of index.documents()) counts.set(document, (counts.get(document) ?? 0) + 1);
   const missing = documents.filter((document) => !counts.has(document));
@@ -72,7 +81,7 @@ function checkResults({ documents, index }: Outcome, inputs: ReadonlyMap<string,
   return check(faults, `${documents.length} documents, ${counts.size} results: one for each`);
 }
 
-function checkContents({ index }: Outcome, inputs: ReadonlyMap<string, Input>): Check {
+function checkContents({ index }: Results, inputs: ReadonlyMap<string, Input>): Check {
   const stored = index.documents();
   const differs = stored.filter((result) => {
     const input = inputs.get(result.document);
@@ -90,7 +99,7 @@ function checkContents({ index }: Outcome, inputs: ReadonlyMap<string, Input>): 
   return check(faults, `each has the checksum, the sections and the words of its file (${sections} sections, ${words} words)`);
 }
 
-function checkSearches({ index }: Outcome, inputs: ReadonlyMap<string, Input>): Check {
+function checkSearches({ index }: Results, inputs: ReadonlyMap<string, Input>): Check {
   const searched = [...inputs].flatMap(([document, { rarest }]) => (rarest === undefined ? [] : [{ document, word: rarest }]));
   const unfound = searched
     .filter(({ document, word }) => !index.holds(document, word))

@@ -1,14 +1,16 @@
 /**
  * A worker process of the import. A handler that comes to its end has its message acknowledged, and what it forwards is stored in that very
- * step; if the process dies before, the message is still in the store and comes back to another worker.
+ * step; if the process dies before, the message is still in the store and comes back to another worker. Nothing here names the task of the
+ * import: what a handler forwards belongs to the task of its message.
  */
 
+import { isUtf8 } from "node:buffer";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type HandlerContext, openStore, Worker, type WorkerOptions } from "../../src/index.ts";
-import { checksumOf, sectionsOf } from "./documents.ts";
+import { giveUp, type HandlerContext, openStore, Worker, type WorkerOptions } from "../../src/index.ts";
+import { checksumOf, NOT_TEXT, sectionsOf } from "./documents.ts";
 import { idOf, type Order, queuesOf, type Report, type WorkerSettings } from "./job.ts";
 import { SearchIndex } from "./search-index.ts";
 
@@ -27,17 +29,25 @@ const options: WorkerOptions = {
   onSettled: (outcome) => {
     if (outcome === "done") tell({ kind: "acked" });
   },
-  onError: (error) => console.error(`worker ${settings.number}: ${String(error)}`),
+  onError: (error) => {
+    // A document that is given up on is told of where that is decided.
+    if (error !== NOT_TEXT) console.error(`worker ${settings.number}: ${String(error)}`);
+  },
 };
 
-/** Reads a document and splits it, and hands it on to `import/index`. */
+/** Reads a document and splits it, and hands it on to `import/index`. One that is no text stays none, however often it is tried. */
 const parser = new Worker(
   queues.parse,
   async ({ document }, context) => {
     const bytes = readFileSync(join(settings.folder, document));
+    if (!isUtf8(bytes)) {
+      tell({ kind: "given-up", document, reason: NOT_TEXT });
+      return giveUp(NOT_TEXT);
+    }
     const sections = sectionsOf(document, bytes.toString("utf8"));
     await takeTime(document, context);
-    await context.forward(queues.index, { document, checksum: checksumOf(bytes), sections }, { id: idOf(document) });
+    await context.forward(queues.index, { document, checksum: checksumOf(bytes), sections }, { id: idOf(settings.folder, document) });
+    return undefined;
   },
   options,
 );
