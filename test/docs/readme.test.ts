@@ -1,6 +1,7 @@
 /**
- * Every block of README.md that looks like something to run is run as it stands, in a fresh folder, against the built package: programs are
- * compiled and started, shell lines go to bash with `queuefs` on the PATH. A block of text after one is what it must print.
+ * Every block of README.md and docs/tasks.md that looks like something to run is run as it stands, in a fresh folder for each page, against the
+ * built package: programs are compiled and started, shell lines go to bash with `queuefs` on the PATH. A block of text after one is what it must
+ * print.
  */
 
 import { spawnSync } from "node:child_process";
@@ -38,12 +39,12 @@ function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-const blocks = blocksOf("README.md");
-const run = blocks.filter((block) => block.notRun === undefined);
+const PAGES = ["README.md", "docs/tasks.md"];
+const readme = blocksOf("README.md");
 let folder = "";
 let environment: NodeJS.ProcessEnv = {};
 
-beforeAll(() => {
+function makeFolder(): void {
   folder = mkdtempSync(join(tmpdir(), "queuefs-readme-"));
   for (const name of ["node_modules", "bin", "home"]) mkdirSync(join(folder, name));
   symlinkSync(root, join(folder, "node_modules", "queuefs"));
@@ -53,9 +54,7 @@ beforeAll(() => {
   const { QUEUEFS_STORE: _store, ...rest } = process.env;
   const path = [join(folder, "bin"), rest.PATH].join(delimiter);
   environment = { ...rest, PATH: path, HOME: join(folder, "home"), XDG_DATA_HOME: join(folder, "home", "data"), NO_COLOR: "1" };
-});
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+}
 
 function start(
   program: string,
@@ -68,9 +67,10 @@ function start(
 
 describe("README.md", () => {
   it("leaves out of the run only the commands that install", () => {
-    const left = blocks.filter((block) => block.notRun !== undefined).flatMap((block) => block.text.trim().split("\n"));
+    const left = readme.filter((block) => block.notRun !== undefined).flatMap((block) => block.text.trim().split("\n"));
     expect(left).toEqual(["npm ci && npm run demo", "npm ci && npm test", "npm install queuefs"]);
-    expect(blocks.filter((block) => !["ts", "sh", "text"].includes(block.language)).map((block) => block.title)).toEqual([]);
+    const run = readme.filter((block) => block.notRun === undefined);
+    expect(readme.filter((block) => !["ts", "sh", "text"].includes(block.language)).map((block) => block.title)).toEqual([]);
     expect(run.filter((block) => block.language === "ts").length).toBeGreaterThan(1);
     expect(run.filter((block) => block.language === "sh").length).toBeGreaterThan(0);
   });
@@ -81,6 +81,12 @@ describe("README.md", () => {
     const named = [...pages.matchAll(/npm (?:run ([\w:-]+)|(test)\b)/g)].map((match) => (match[1] ?? match[2]) as string);
     expect([...new Set(named)].filter((name) => scripts[name] === undefined)).toEqual([]);
   });
+});
+
+describe.each(PAGES)("%s", (page) => {
+  const run = blocksOf(page).filter((block) => block.notRun === undefined);
+  beforeAll(makeFolder);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it.each(run.filter((block) => block.language === "ts"))("$title", ({ text, output }) => {
     writeFileSync(join(folder, "block.ts"), text);
