@@ -359,11 +359,11 @@ export class SqliteBackend implements Backend {
   }
 
   task(id: TaskId): Promise<tasks.Task> {
-    return this.#snapshot(({ sql }) => readTask(sql, id));
+    return this.#snapshot((context) => readTask(context, id));
   }
 
   tasks(options?: tasks.TaskListOptions): Promise<shapes.Page<tasks.Task>> {
-    return this.#snapshot(({ sql }) => readTasks(sql, checkTaskList(options)));
+    return this.#snapshot((context) => readTasks(context, checkTaskList(options)));
   }
 
   updateTask(id: TaskId, change: tasks.TaskChange): Promise<tasks.Task> {

@@ -7,7 +7,8 @@ import { numberCursor, pageOf } from "./page.ts";
 import { idOf, READY } from "./place.ts";
 import type { Statements } from "./statements.ts";
 import type { QueueRow, Step } from "./step.ts";
-import { isOpen, type TaskState } from "./task-changes.ts";
+import { isOpen } from "./task-changes.ts";
+import type { TaskState } from "./task-memory.ts";
 
 /**
  * Moves a message to the dead letters, whatever its row holds. The caller has taken it out of the counters of where it was.

@@ -11,6 +11,7 @@ import { type Database, networkFileSystem, openDatabase } from "./connection.ts"
 import { readBootId } from "./host.ts";
 import { SQLITE_OPTIONS, type SqliteOptions, type SqliteSettings } from "./options.ts";
 import { prepareStatements, type Statements } from "./statements.ts";
+import { TaskMemory } from "./task-memory.ts";
 
 export { SQLITE_OPTIONS, type SqliteOptions } from "./options.ts";
 
@@ -41,7 +42,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Backend> {
       exportName: "openSqlite",
       options: { path, durability, busyTimeoutMs, rememberMs, sweepIntervalMs },
     };
-    return new SqliteBackend(database, { sql, clock, random, storeId, rememberMs }, settings, reopening);
+    return new SqliteBackend(database, { sql, clock, random, storeId, rememberMs, tasks: new TaskMemory() }, settings, reopening);
   });
   const network = networkFileSystem(settings.path);
   if (network !== undefined) {

@@ -5,6 +5,7 @@ import { assert, queueNotFound } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
 import type { Statements } from "./statements.ts";
 import { TaskChanges } from "./task-changes.ts";
+import type { TaskMemory } from "./task-memory.ts";
 
 /** A queue's row, changed in memory during a step and written at its end. Columns as in schema/001.sql. */
 export interface QueueRow {
@@ -104,6 +105,8 @@ export interface StoreContext {
   /** Part of the ids made here. */
   readonly storeId: string;
   readonly rememberMs: number;
+  /** What this connection knows of tasks. */
+  readonly tasks: TaskMemory;
 }
 
 /** One write transaction in the making. Operations first check, then write: an error after the first write undoes the whole transaction. */
@@ -131,7 +134,7 @@ export class Step {
 
   /** What changes of tasks. Made when first asked for, so that plain messages do not pay for it. */
   get tasks(): TaskChanges {
-    this.#tasks ??= new TaskChanges(this.sql, this.wallMs);
+    this.#tasks ??= new TaskChanges(this.sql, this.context.tasks, this.wallMs);
     return this.#tasks;
   }
 
@@ -181,6 +184,11 @@ export class Step {
     this.#byName.delete(row.name);
     this.#bySlot.delete(row.slot);
     this.changedQueues.add(row.name);
+  }
+
+  /** Says that the transaction was undone. */
+  undo(): void {
+    if (this.#tasks !== undefined) this.context.tasks.forget();
   }
 
   /** Writes all changed rows, for operations that go on to read them by statement. */

@@ -3,7 +3,7 @@
 import { TASK_STEP_ITEMS } from "../../core/limits.ts";
 import { DELAYED, PROCESSING, READY, removeMessage } from "./place.ts";
 import type { QueueRow, Step } from "./step.ts";
-import type { TaskState } from "./task-changes.ts";
+import type { TaskState } from "./task-memory.ts";
 
 /** Messages that one step looks through: some 10 milliseconds. */
 const MESSAGES_PER_LOOK = 20_000;
@@ -39,7 +39,7 @@ export function removePending(step: Step, task: TaskState, bounds: TaskSearchBou
   let [slot, sequence] = search;
   let removed = 0;
   for (;;) {
-    step.tasks.save();
+    step.tasks.fold();
     const next = step.sql.nextUnackedPart.get(task.number, slot) as [number] | undefined;
     if (next === undefined) {
       step.sql.saveSearch.run(null, null, task.number);

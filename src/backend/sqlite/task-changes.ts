@@ -2,31 +2,11 @@
 
 import { assert, taskEnded, taskNotFound } from "../../core/errors.ts";
 import type { MessageId, QueueName, TaskId } from "../../core/names.ts";
-import type { TaskError, TerminalStatus } from "../../core/task.ts";
+import type { TaskError } from "../../core/task.ts";
 import { REMOVED_BY_CLEAR } from "../../core/task-request.ts";
 import { SLOT_BOUND } from "./place.ts";
 import type { Statements } from "./statements.ts";
-
-/** What decides how a message of a task is treated. Columns as in schema/002.sql. */
-export interface TaskState {
-  readonly number: number;
-  readonly id: TaskId;
-  status: TerminalStatus | null;
-  sealed: boolean;
-  started: boolean;
-  cancelling: boolean;
-  producerFailed: boolean;
-}
-
-/** What is added to the counters of one task in one slot. */
-interface Part {
-  readonly task: number;
-  readonly slot: number;
-  unacked: number;
-  done: number;
-  failed: number;
-  cancelled: number;
-}
+import type { CountChange, TaskMemory, TaskState } from "./task-memory.ts";
 
 /** Whether a task takes more work. */
 export function isOpen(task: TaskState): boolean {
@@ -36,11 +16,10 @@ export function isOpen(task: TaskState): boolean {
 /** The tasks of one write transaction. */
 export class TaskChanges {
   readonly #sql: Statements;
+  readonly #memory: TaskMemory;
   readonly #wallMs: number;
-  readonly #byNumber = new Map<number, TaskState>();
-  readonly #byId = new Map<string, TaskState>();
   /** By task * SLOT_BOUND + slot, which is exact up to 2^36 tasks. */
-  readonly #parts = new Map<number, Part>();
+  readonly #parts = new Map<number, CountChange>();
   /** Those that may have ended. */
   readonly #toJudge = new Set<number>();
   /** Those of which a dead letter was redriven, perhaps the last one. */
@@ -48,14 +27,16 @@ export class TaskChanges {
   /** Whether anything changed that somebody may wait for. */
   changed = false;
 
-  constructor(sql: Statements, wallMs: number) {
+  constructor(sql: Statements, memory: TaskMemory, wallMs: number) {
     this.#sql = sql;
+    this.#memory = memory;
     this.#wallMs = wallMs;
+    memory.sync(sql);
   }
 
   /** The task of that id, if there is one. */
   find(id: TaskId): TaskState | undefined {
-    return this.#byId.get(id) ?? this.#keep(this.#sql.taskById.get(id));
+    return this.#memory.stateOf(this.#sql, id);
   }
 
   /** The task of that id. @throws QueueFSError `task-not-found` */
@@ -74,43 +55,7 @@ export class TaskChanges {
 
   /** The task of that number; there is none when its record was removed. */
   at(number: number): TaskState | undefined {
-    return this.#byNumber.get(number) ?? this.#keep(this.#sql.taskByNumber.get(number));
-  }
-
-  #keep(columns: unknown): TaskState | undefined {
-    if (columns === undefined) return undefined;
-    const [number, id, status, sealed, started, cancelling, producerFailed] = columns as [
-      number,
-      TaskId,
-      TerminalStatus | null,
-      number,
-      number,
-      number,
-      number,
-    ];
-    return this.add({
-      number,
-      id,
-      status,
-      sealed: sealed === 1,
-      started: started === 1,
-      cancelling: cancelling === 1,
-      producerFailed: producerFailed === 1,
-    });
-  }
-
-  /** Takes note of a task that is in the file. */
-  add(task: TaskState): TaskState {
-    this.#byNumber.set(task.number, task);
-    this.#byId.set(task.id, task);
-    return task;
-  }
-
-  /** Forgets a task whose record was removed. */
-  remove(task: TaskState): void {
-    this.#byNumber.delete(task.number);
-    this.#byId.delete(task.id);
-    this.changed = true;
+    return this.#memory.stateAt(this.#sql, number);
   }
 
   /** Whether messages of that task are no longer handed out. */
@@ -130,7 +75,7 @@ export class TaskChanges {
     return task.id;
   }
 
-  #part(task: number, slot: number): Part {
+  #part(task: number, slot: number): CountChange {
     this.changed = true;
     const key = task * SLOT_BOUND + slot;
     const known = this.#parts.get(key);
@@ -170,7 +115,7 @@ export class TaskChanges {
 
   /** Counts all unacked messages of a slot as failed: they were removed with or from their queue. */
   cleared(slot: number, queue: QueueName): void {
-    this.save();
+    this.fold();
     for (const [task, unacked] of this.#sql.partsOfSlot.all(slot) as [number, number][]) {
       const part = this.#part(task, slot);
       part.unacked -= unacked;
@@ -187,12 +132,16 @@ export class TaskChanges {
 
   /** Writes the counts, for operations that go on to look at them. */
   save(): void {
-    for (const { task, slot, unacked, done, failed, cancelled } of this.#parts.values()) {
-      const [left] = this.#sql.addToPart.get(task, slot, unacked, done, failed, cancelled, this.#wallMs) as [number];
-      assert(left >= 0, `task ${task} has ${left} unacked messages in slot ${slot}`);
-      if (left === 0) this.#toJudge.add(task);
+    for (const part of this.#parts.values()) {
+      if (this.#memory.append(this.#sql, part, this.#wallMs) === 0) this.#toJudge.add(part.task);
     }
     this.#parts.clear();
+  }
+
+  /** Writes the counts so that statements find them all in `task_part`. */
+  fold(): void {
+    this.save();
+    this.#memory.fold(this.#sql);
   }
 
   /** Writes the counts, and judges one task at once, for operations that answer with it. */
@@ -203,10 +152,18 @@ export class TaskChanges {
     this.#judge(task.number);
   }
 
-  /** Says that a task is to be judged at the end of the transaction. */
-  judgeLater(task: TaskState): void {
+  /** Says that a task was changed otherwise than in its counters, which may be what ends it. */
+  altered(task: TaskState): void {
     this.changed = true;
     this.#toJudge.add(task.number);
+    this.#memory.appendState(this.#sql, task.number, this.#wallMs);
+  }
+
+  /** Says that the record of a task was removed. */
+  removed(task: TaskState): void {
+    this.changed = true;
+    this.#memory.appendState(this.#sql, task.number, this.#wallMs);
+    this.#memory.end(this.#sql, task.number);
   }
 
   /** Writes the counts, and ends what has ended: after all operations, so that no half of one is judged. */
@@ -214,24 +171,25 @@ export class TaskChanges {
     this.save();
     for (const number of this.#revived) this.#forgive(number);
     for (const number of this.#toJudge) this.#judge(number);
+    if (this.#memory.isFoldDue) this.#memory.fold(this.#sql);
   }
 
   /** Once no message of a task counts as failed, the failure of a message is no longer its error. */
   #forgive(number: number): void {
     if (!this.#revived.delete(number) || this.isCancelling(number)) return;
-    const [, , failed] = this.#sql.sumOfParts.get(number) as [number, number, number];
-    if (failed === 0) this.#sql.forgetError.run(number);
+    if (this.#memory.sums(this.#sql, number).failed === 0) this.#sql.forgetError.run(number);
   }
 
   #judge(number: number): void {
     this.#toJudge.delete(number);
     const task = this.at(number);
     if (task === undefined || task.status !== null || !task.sealed) return;
-    const [unacked, done, failed, cancelled] = this.#sql.sumOfParts.get(number) as [number, number, number, number];
+    const { unacked, done, failed, cancelled } = this.#memory.sums(this.#sql, number);
     if (unacked > 0) return;
     assert(unacked === 0 && failed >= 0, `task ${task.id} counts unacked ${unacked}, failed ${failed}`);
     task.status = task.cancelling ? "cancelled" : failed > 0 || task.producerFailed ? "failed" : "completed";
     this.#sql.endTask.run(task.status, done, failed, cancelled, this.#wallMs, this.#wallMs, this.#wallMs, task.status, number);
-    this.#sql.deleteParts.run(number);
+    this.#memory.appendState(this.#sql, number, this.#wallMs);
+    this.#memory.end(this.#sql, number);
   }
 }

@@ -9,6 +9,8 @@ import type { Task, TaskError, TaskFailure, TaskStatus, TerminalStatus } from ".
 import { isListed, jsonValue, type TaskListRequest } from "../../core/task-request.ts";
 import { numberCursor, PAGE_BYTES, pageOf } from "./page.ts";
 import type { Statements } from "./statements.ts";
+import type { StoreContext } from "./step.ts";
+import type { TaskSums } from "./task-memory.ts";
 
 type ShownColumns = [
   number: number,
@@ -35,17 +37,14 @@ type ShownColumns = [
   meta: string | null,
 ];
 
-type Sums = [unacked: number, done: number, failed: number, cancelled: number, updatedAt: number];
-
 function statusOf(ended: TerminalStatus | null, cancelling: number, started: number, unacked: () => number): TaskStatus {
   if (ended !== null) return ended;
   if (cancelling === 1) return "cancelling";
   return started === 1 && unacked() > 0 ? "running" : "pending";
 }
 
-function sumsOf(sql: Statements, number: number): Sums {
-  return sql.sumOfParts.get(number) as Sums;
-}
+/** Where the counters of tasks are. */
+type Counted = Pick<StoreContext, "sql" | "tasks">;
 
 function errorOf(
   reason: string | null,
@@ -58,13 +57,13 @@ function errorOf(
 }
 
 /** The task of that number as a caller sees it. What a transaction counts must have been written before. @throws QueueFSError `internal` */
-export function showTask(sql: Statements, number: number): Task {
+export function showTask({ sql, tasks }: Counted, number: number): Task {
   const columns = sql.shownTask.get(number) as ShownColumns;
   const [, id, ended, sealed, started, cancelling, ...more] = columns;
   const [doneAtEnd, failedAtEnd, cancelledAtEnd, createdAtMs, updatedAt, finishedAt, type, ...texts] = more;
   const [errorQueue, errorMessage, errorReason, producerError, stage, retryOf, resource, result, meta] = texts;
-  const sums: Sums = ended === null ? sumsOf(sql, number) : [0, doneAtEnd, failedAtEnd, cancelledAtEnd, 0];
-  const [unacked, done, failed, cancelled, countedAt] = sums;
+  const atEnd: TaskSums = { unacked: 0, done: doneAtEnd, failed: failedAtEnd, cancelled: cancelledAtEnd, updatedAt: 0 };
+  const { unacked, done, failed, cancelled, updatedAt: countedAt } = ended === null ? tasks.sums(sql, number) : atEnd;
   const error = errorOf(errorReason, errorQueue, errorMessage, producerError);
   return {
     id,
@@ -91,8 +90,9 @@ function numberOf(sql: Statements, id: TaskId): number {
 }
 
 /** One task. @throws QueueFSError `task-not-found` */
-export function readTask(sql: Statements, id: TaskId): Task {
-  return showTask(sql, numberOf(sql, id));
+export function readTask(context: Counted, id: TaskId): Task {
+  context.tasks.sync(context.sql);
+  return showTask(context, numberOf(context.sql, id));
 }
 
 type BriefColumns = [
@@ -106,7 +106,9 @@ type BriefColumns = [
 ];
 
 /** One page of the tasks, newest first. The cursor is the number of the last task that was looked at. */
-export function readTasks(sql: Statements, request: TaskListRequest): Page<Task> {
+export function readTasks(context: Counted, request: TaskListRequest): Page<Task> {
+  const { sql, tasks } = context;
+  tasks.sync(sql);
   const before = request.after === undefined ? Number.MAX_SAFE_INTEGER : numberCursor(request.after);
   const items: Task[] = [];
   let bytes = 0;
@@ -115,9 +117,9 @@ export function readTasks(sql: Statements, request: TaskListRequest): Page<Task>
   for (const [index, [number, ended, started, cancelling, createdAtMs, type, resource]] of rows.entries()) {
     if (index === TASK_LISTING_STEP_ITEMS || items.length === request.limit || bytes >= PAGE_BYTES) return { items, next: String(looked) };
     looked = number;
-    const status = statusOf(ended, cancelling, started, () => sumsOf(sql, number)[0]);
+    const status = statusOf(ended, cancelling, started, () => tasks.sums(sql, number).unacked);
     if (!isListed({ type, status, createdAtMs, ...(resource === null ? {} : { resource }) }, request)) continue;
-    const task = showTask(sql, number);
+    const task = showTask(context, number);
     items.push(task);
     // Only these two can be large.
     if (task.meta !== undefined || task.result !== undefined) bytes += JSON.stringify([task.meta, task.result]).length;

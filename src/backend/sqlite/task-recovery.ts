@@ -32,7 +32,6 @@ function sealOrphans(step: Step, numbers: readonly [number][]): boolean {
     const task = step.tasks.at(number);
     if (task === undefined) continue;
     seal(step, task, PRODUCER_GONE);
-    step.tasks.judgeLater(task);
   }
   return numbers.length === TASK_STEP_ITEMS;
 }

@@ -11,7 +11,7 @@ import { redriveInto } from "./dead-letters.ts";
 import { copyMessages, enqueueInto, payloadBytes } from "./enqueue.ts";
 import type { Step } from "./step.ts";
 import { removePending, TaskSearchBounds } from "./task-cancelling.ts";
-import type { TaskState } from "./task-changes.ts";
+import type { TaskState } from "./task-memory.ts";
 import { showTask } from "./task-reading.ts";
 
 /** Payload bytes of the dead letters that one step of trying again takes, unless the first alone has more: 8 MiB. */
@@ -45,7 +45,7 @@ export function createTask(step: Step, request: TaskRequest, batches: readonly F
   const known = request.id === undefined ? undefined : step.tasks.find(request.id);
   if (known !== undefined) {
     step.tasks.save();
-    return { outcome: "exists", task: showTask(step.sql, known.number) };
+    return { outcome: "exists", task: showTask(step.context, known.number) };
   }
   for (const { queue } of batches) step.queue(queue);
   const task = insertTask(step, request, session);
@@ -59,7 +59,7 @@ export function createTask(step: Step, request: TaskRequest, batches: readonly F
   step.tasks.judge(task.state);
   return {
     outcome: "created",
-    task: showTask(step.sql, task.state.number),
+    task: showTask(step.context, task.state.number),
     ...(task.producer === undefined ? {} : { producer: task.producer }),
     enqueued,
   };
@@ -88,16 +88,7 @@ function insertTask(step: Step, request: TaskRequest, session: () => number): { 
     resource ?? null,
     meta ?? null,
   );
-  const state = step.tasks.add({
-    number,
-    id,
-    status: null,
-    sealed: producer === undefined,
-    started: false,
-    cancelling: false,
-    producerFailed: false,
-  });
-  return { state, producer: token };
+  return { state: step.tasks.get(id), producer: token };
 }
 
 /** Changes what is said of a task. @throws QueueFSError `task-not-found`, `task-ended` */
@@ -107,7 +98,7 @@ export function updateTask(step: Step, id: TaskId, change: TaskChangeRequest): T
   step.sql.updateTask.run(change.stage ?? null, change.meta ?? null, change.result ?? null, step.wallMs, task.number);
   step.tasks.save();
   step.tasks.changed = true;
-  return showTask(step.sql, task.number);
+  return showTask(step.context, task.number);
 }
 
 /** Seals a task for its producer or for whoever asks. @throws QueueFSError `task-not-found` */
@@ -120,7 +111,7 @@ export function sealTask(step: Step, id: TaskId, options: SealOptions): SealedTa
     seal(step, task, options.error);
     step.tasks.judge(task);
   }
-  return { outcome: isStale ? "stale" : "sealed", task: showTask(step.sql, task.number) };
+  return { outcome: isStale ? "stale" : "sealed", task: showTask(step.context, task.number) };
 }
 
 /** Seals a task. @param error why its producer failed, if it did */
@@ -128,6 +119,7 @@ export function seal(step: Step, task: TaskState, error: string | undefined): vo
   step.sql.sealTask.run(error ?? null, step.wallMs, task.number);
   task.sealed = true;
   task.producerFailed ||= error !== undefined;
+  step.tasks.altered(task);
 }
 
 /** Renews the lease of a producer, counted from now. */
@@ -146,13 +138,14 @@ export function cancelTask(step: Step, id: TaskId, reason: string): CancelledTas
       step.sql.beginCancel.run(step.wallMs, task.number);
       task.sealed = true;
       task.cancelling = true;
+      step.tasks.altered(task);
       if (reason !== "") step.tasks.keepError(task.number, { reason });
     }
     ({ removed, more } = removePending(step, task, new TaskSearchBounds()));
     step.tasks.judge(task);
   }
   step.tasks.save();
-  return { task: showTask(step.sql, task.number), removed, more };
+  return { task: showTask(step.context, task.number), removed, more };
 }
 
 /** Makes dead letters of one task pending again, as messages of another or of the same. @throws QueueFSError `task-not-found`, `task-ended`, `task-active` */
@@ -160,7 +153,7 @@ export function redriveTask(step: Step, from: TaskId, into: TaskId): RedrivenTas
   const source = step.tasks.get(from);
   const target = step.tasks.open(into);
   step.tasks.save();
-  if (source !== target && source.status === null) throw taskActive(from, showTask(step.sql, source.number).status);
+  if (source.number !== target.number && source.status === null) throw taskActive(from, showTask(step.context, source.number).status);
   let redriven = 0;
   let bytes = 0;
   const failures = step.sql.failuresOfTask.all(source.number, TASK_STEP_ITEMS + 1) as [QueueName, MessageId][];
@@ -177,7 +170,7 @@ export function removeTask(step: Step, id: TaskId): void {
   const task = step.tasks.get(id);
   if (task.status === null) {
     step.tasks.save();
-    throw taskActive(id, showTask(step.sql, task.number).status);
+    throw taskActive(id, showTask(step.context, task.number).status);
   }
   forgetTask(step, task);
 }
@@ -185,5 +178,5 @@ export function removeTask(step: Step, id: TaskId): void {
 /** Removes the record of a task that has ended. Dead letters keep its number, which from then on means none. */
 export function forgetTask(step: Step, task: TaskState): void {
   step.sql.deleteTask.run(task.number);
-  step.tasks.remove(task);
+  step.tasks.removed(task);
 }

@@ -173,11 +173,12 @@ export class Writer {
         }
       }
       step.finish();
+      this.#finishTransaction();
     } catch (error) {
       if (this.#database.inTransaction) this.#rollback.run();
+      step.undo();
       throw error;
     }
-    this.#finishTransaction();
     for (const [index, call] of calls.entries()) {
       const answer = answers[index] as { value: unknown } | { error: QueueFSError };
       if ("error" in answer) call.reject(answer.error);

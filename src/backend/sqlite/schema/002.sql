@@ -43,7 +43,7 @@ CREATE INDEX dead_letter_task ON dead_letter (task) WHERE task IS NOT NULL;
 -- Dead letters of a task lie in many queues, which they name by their lives.
 CREATE UNIQUE INDEX queue_life ON queue (life);
 
-INSERT INTO store (name, value) VALUES ('task', 0);
+INSERT INTO store (name, value) VALUES ('task', 0), ('folded', 0);
 
 -- One row per task. What dequeues ask comes first, what may be large last.
 CREATE TABLE task (
@@ -53,7 +53,7 @@ CREATE TABLE task (
   sealed INTEGER NOT NULL,          -- 1: its producer adds no more
   started INTEGER NOT NULL DEFAULT 0,     -- 1: one of its messages was handed out
   cancelling INTEGER NOT NULL DEFAULT 0,  -- 1: it was cancelled
-  done INTEGER NOT NULL DEFAULT 0,        -- this and the next two: when it has ended; before, they are in `task_part`
+  done INTEGER NOT NULL DEFAULT 0,        -- this and the next two: when it has ended; see `task_part`
   failed INTEGER NOT NULL DEFAULT 0,
   cancelled INTEGER NOT NULL DEFAULT 0,
   created_at INTEGER NOT NULL,      -- this and the next three: wall clock, milliseconds
@@ -85,8 +85,8 @@ CREATE INDEX task_producer_session ON task (producer_session) WHERE producer_ses
 CREATE INDEX task_search ON task (number) WHERE search_slot IS NOT NULL;
 CREATE INDEX task_forget ON task (forget_at) WHERE forget_at IS NOT NULL;
 
--- The counters of a task that goes on, by the slot of the queue. They are added up when that matters, so that an ack changes one small row,
--- and so that a clear finds the tasks it concerns.
+-- The counters of a task that goes on, by the slot of the queue, so that a clear finds the tasks it concerns; to them is to be added what
+-- `task_change` says.
 CREATE TABLE task_part (
   task INTEGER NOT NULL,
   slot INTEGER NOT NULL,
@@ -99,3 +99,16 @@ CREATE TABLE task_part (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX task_part_slot ON task_part (slot);
+
+-- What was counted since the last fold into `task_part`, in the order of the commits; `folded` in `store` is the last number folded. Rows of
+-- tasks that have ended since mean nothing.
+CREATE TABLE task_change (
+  number INTEGER PRIMARY KEY,
+  task INTEGER NOT NULL,
+  slot INTEGER NOT NULL,
+  unacked INTEGER NOT NULL,         -- this and the next three: what is to be added
+  done INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  cancelled INTEGER NOT NULL,
+  changed_at INTEGER NOT NULL       -- wall clock, milliseconds
+) STRICT;

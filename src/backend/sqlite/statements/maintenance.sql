@@ -22,7 +22,11 @@ SELECT
 SELECT task.id, queue.name, coalesce(unacked, 0), coalesce(messages, 0) FROM (
   SELECT task, key >> 46 AS slot, count(*) AS messages FROM message
   WHERE task IS NOT NULL AND key >> 46 IN (SELECT slot FROM queue) GROUP BY 1, 2
-) FULL JOIN task_part USING (task, slot)
+) FULL JOIN (
+  SELECT task, slot, sum(unacked) AS unacked FROM (
+    SELECT task, slot, unacked FROM task_part UNION ALL SELECT task, slot, unacked FROM task_change
+  ) WHERE task IN (SELECT number FROM task WHERE status IS NULL) GROUP BY 1, 2
+) USING (task, slot)
 LEFT JOIN task ON task.number = task LEFT JOIN queue USING (slot)
 WHERE coalesce(unacked, 0) <> coalesce(messages, 0) LIMIT 5
 
@@ -33,7 +37,9 @@ SELECT (SELECT count(*) FROM task_part WHERE NOT EXISTS (SELECT 1 FROM task WHER
 
 -- name: unendedTasks
 -- Tasks whose last message is settled and that should have ended.
-SELECT count(*) FROM task WHERE status IS NULL AND sealed = 1 AND NOT EXISTS (SELECT 1 FROM task_part WHERE task = number AND unacked > 0)
+SELECT count(*) FROM task WHERE status IS NULL AND sealed = 1 AND number NOT IN (
+  SELECT task FROM (SELECT task, unacked FROM task_part UNION ALL SELECT task, unacked FROM task_change) GROUP BY task HAVING sum(unacked) > 0
+)
 
 -- name: countTasks
 SELECT count(*) FROM task

@@ -24,12 +24,25 @@ FROM task WHERE number = ?
 -- Newest first, without what may be large.
 SELECT number, status, started, cancelling, created_at, type, resource FROM task WHERE number < ? ORDER BY number DESC LIMIT 0 + ?
 
+-- name: insertChange
+-- Once per transaction, task and slot.
+INSERT INTO task_change (number, task, slot, unacked, done, failed, cancelled, changed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: changesAfter
+SELECT number, task, slot, unacked, done, failed, cancelled, changed_at FROM task_change WHERE number > ? ORDER BY number
+
+-- name: deleteChanges
+DELETE FROM task_change
+
+-- name: unackedPart
+SELECT unacked FROM task_part WHERE task = ? AND slot = ?
+
 -- name: addToPart
--- Written once per transaction, task and slot; the values are what is added.
-INSERT INTO task_part (task, slot, unacked, done, failed, cancelled, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+-- The values are what is added, unless the task has ended.
+INSERT INTO task_part (task, slot, unacked, done, failed, cancelled, updated_at)
+SELECT number, ?, ?, ?, ?, ?, ? FROM task WHERE number = ? AND status IS NULL
 ON CONFLICT (task, slot) DO UPDATE SET unacked = unacked + excluded.unacked, done = done + excluded.done,
   failed = failed + excluded.failed, cancelled = cancelled + excluded.cancelled, updated_at = max(updated_at, excluded.updated_at)
-RETURNING unacked
 
 -- name: sumOfParts
 SELECT coalesce(sum(unacked), 0), coalesce(sum(done), 0), coalesce(sum(failed), 0), coalesce(sum(cancelled), 0), coalesce(max(updated_at), 0)
