@@ -11,17 +11,21 @@ local function removeHeld(queue, holdings, n)
   for index = 1, n do places[index] = sub(holdings[index], 1, 6) end
   -- Few messages have a state: those with a chosen id, and those that came back before.
   local states = call("HLEN", KEYS[base + STATES]) > 0 and call("HMGET", KEYS[base + STATES], unpack(places, 1, n))
-  local done
+  local done, hasIds, lastState, owner
   for index = 1, states and n or 0 do
     local state = states[index]
-    if state and #state > 5 and byte(state) >= 128 then
-      local length = byte(state, 5)
-      local owner = useTasks().find(sub(state, 7 + length, 6 + length + byte(state, 6 + length)))
-      if owner and owner.status == 0 then
-        if not done then done = {} end
-        if not done[owner] then tasks.ownOf(queue, owner) end
-        done[owner] = (done[owner] or 0) + 1
-      end
+    -- Often they are all alike.
+    local length = state and state ~= lastState and byte(state, 5)
+    if length then
+      lastState, owner = state, nil
+      if length > 0 then hasIds = true end
+      if byte(state) >= 128 then owner = useTasks().find(sub(state, 7 + length, 6 + length + (byte(state, 6 + length) or 0))) end
+      if owner and owner.status > 0 then owner = nil end
+      if owner then tasks.ownOf(queue, owner) end
+    end
+    if state and owner then
+      done = done or {}
+      done[owner] = (done[owner] or 0) + 1
     end
   end
   -- With this they are removed; where somebody spoilt the next two keys, only rubbish stays behind.
@@ -31,7 +35,7 @@ local function removeHeld(queue, holdings, n)
   redis.pcall("HDEL", KEYS[base + BODIES], unpack(places, 1, n))
   if states then
     call("HDEL", KEYS[base + STATES], unpack(places, 1, n))
-    for index = 1, n do
+    for index = 1, hasIds and n or 0 do
       local state = states[index]
       local length = state and byte(state, 5)
       if length and length > 0 then

@@ -12,7 +12,8 @@ transitions[20] = function(queue)
   local base = queue.base
   local pending = call("LLEN", KEYS[base + PENDING]) + call("ZCARD", KEYS[base + RETURNED]) + call("ZCARD", KEYS[base + DELAYED])
   local processing = call("ZCARD", KEYS[base + LEASES])
-  local hasTasks = call("HLEN", KEYS[base + OWNERS]) > 0 and useTasks()
+  local hasTasks = call("HLEN", KEYS[base + OWNERS]) > 0
+  if hasTasks then useTasks().check() end
   for key = PENDING, HELD do call("UNLINK", KEYS[base + key]) end
   -- Ids chosen for what was cleared count as settled from here on, by this number.
   set(queue, CLEARS, field(queue, CLEARS) + 1)
@@ -69,7 +70,7 @@ local function eachDead(queue, position, stop, change)
       position = position + 1 + length
     end
     local outcome, grave = "\0", place and call("HGET", KEYS[base + GRAVES], place)
-    if grave and #grave > 0 and byte(grave) >= 16 then useTasks() end
+    if grave and #grave > 0 and byte(grave) >= 16 then useTasks().check() end
     if place and call("ZREM", KEYS[base + DEAD], place) == 1 then
       changed, queue.changed = true, true
       call("HDEL", KEYS[base + GRAVES], place)

@@ -22,6 +22,7 @@ local function harvestWithCare(queue, wanted, places, entries, states)
   local memory, base = useMemory(), queue.base
   local n, bytes, dropped = #places, 0, 0
   check(queue, STATES, 10, 11, 12, 13, 14)
+  if call("HLEN", KEYS[base + 14]) > 0 then useTasks().check() end
   for index = 1, n do bytes = bytes + #entries[index] end
 
   local function reap(place, entry, count, id, reason, task)
@@ -87,6 +88,26 @@ local function harvestWithCare(queue, wanted, places, entries, states)
   end
 end
 
+-- Looks whether tasks can be worked with. If not, what was taken from the list goes back to it.
+local function secureTasks(queue, entries, popped, index)
+  local good, fault = pcall(useTasks)
+  if good then return end
+  local back, n = {}, 0
+  for later = #popped, index, -1 do
+    n = n + 1
+    back[n] = popped[later]
+  end
+  for earlier = #entries, 1, -1 do
+    n = n + 1
+    back[n] = entries[earlier]
+  end
+  spread("LPUSH", KEYS[queue.base + 2], back, n, 1)
+  error(fault, 0)
+end
+
+-- What `claim` found last: messages of one task often follow each other.
+local lastPart, lastState, lastOwner
+
 -- The state of an entry with a chosen id or a task, and its task; or nothing when it needs care; or that it was removed since its task is
 -- cancelling.
 local function claim(queue, entry, flags)
@@ -99,13 +120,17 @@ local function claim(queue, entry, flags)
   end
   local length = flags < 4 and byte(entry, at)
   if not length or length == 0 or #entry < at + length then return end
-  local owner = useTasks().find(sub(entry, at + 1, at + length))
+  local part = sub(entry, at, at + length)
+  if flags == 2 and part == lastPart then return lastState, lastOwner end
+  local owner = useTasks().find(sub(part, 2))
   if not owner or owner.status > 0 then return end
   if owner.cancelling == 1 then
     useMemory().withdraw(queue, owner, sub(entry, 2, 7), id)
     return nil, owner, true
   end
-  return "\128\0\0\1" .. string.char(idLength) .. id .. sub(entry, at, at + length), owner
+  local state = "\128\0\0\1" .. string.char(idLength) .. id .. part
+  if flags == 2 then lastPart, lastState, lastOwner = part, state, owner end
+  return state, owner
 end
 
 -- The head of the list, several at a time. Stops at a record that needs care, whose entry it gives back to the list.
@@ -129,6 +154,7 @@ local function harvest(queue, wanted, hasReturned)
       local magic, place, flags
       if #entry >= 14 then magic, place, flags = read("Bc6xxxxxxB", entry) end
       local state, owner, isDropped
+      if magic == 1 and flags > 1 and not tasks then secureTasks(queue, entries, popped, index) end
       if magic == 1 and flags > 0 then state, owner, isDropped = claim(queue, entry, flags) end
       if isDropped then
         dropped = dropped + 1
@@ -212,12 +238,11 @@ transitions[3] = function(queue, position, stop)
     -- What is handed out must arrive in these two: seen before anything is taken.
     call("HLEN", KEYS[queue.base + BODIES])
     call("ZCARD", KEYS[queue.base + LEASES])
-    if call("HLEN", KEYS[queue.base + 14]) > 0 then useTasks() end
     places, entries, states = harvest(queue, wanted, returned > 0)
     total = #places
   end
   local pieces, kept, p, k, first = { "\0" }, { "\0" }, 1, 1, 1
-  local leases, held, l, lastLease, ends, soonest = {}, {}, 0, -1, nil, nil
+  local leases, held, l, lastLease, ends, soonest, countedState, count = {}, {}, 0, -1, nil, nil, nil, "\0\0\0\1"
   while position < stop do
     local token, limit, leaseMs = read(">c6I2I4", operations, position)
     position = requestId and stop or position + 13
@@ -238,9 +263,11 @@ transitions[3] = function(queue, position, stop)
         local holding = place .. token
         l = l + 2
         leases[l - 1], leases[l], held[l - 1], held[l] = ends, holding, "0", holding
-        local count = state and sub(state, 1, 4) or "\0\0\0\1"
-        -- Its highest bit tells that it has a task.
-        if state and byte(state) >= 128 then count = string.char(byte(state) - 128) .. sub(state, 2, 4) end
+        if state ~= countedState then
+          countedState, count = state, state and sub(state, 1, 4) or "\0\0\0\1"
+          -- Its highest bit tells that it has a task.
+          if state and byte(state) >= 128 then count = string.char(byte(state) - 128) .. sub(state, 2, 4) end
+        end
         pieces[p + 1], pieces[p + 2] = count .. pack(">I4", #entry), entry
         p, k = p + 2, k + 1
         kept[k] = place

@@ -13,6 +13,7 @@ local function giveBack(queue, holding, flags, delayMs, reason)
   local giveUp, released, maxDeliveries = flags % 2 == 1, math.floor(flags / 2) % 2 == 1, read(">I4", queue.record, 84)
   if flags >= 4 then reason = before end
   local cancelling = memory.cancelling(task)
+  if task ~= "" then tasks.check() end
   call("ZREM", KEYS[base + LEASES], holding)
   changed, queue.changed = true, true
   call("ZREM", KEYS[base + HELD], holding)

@@ -15,7 +15,7 @@ call("HLEN", KEYS[10]); call("ZCARD", KEYS[11]); call("SCARD", KEYS[12]); call("
 local names, count = {}, 0
 for index = 5, #ARGV, 2 do
   count = count + 1
-  if call("HLEN", KEYS[12 + 2 * count]) > 0 then useTasks() end
+  if call("HLEN", KEYS[12 + 2 * count]) > 0 then useTasks().check() end
 end
 count = 0
 for index = 5, #ARGV, 2 do

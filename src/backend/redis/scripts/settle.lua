@@ -19,7 +19,10 @@ local function settle(queue, bound)
     for index = 1, recovered do places[index] = sub(holdings[index], 1, 6) end
     local states = call("HMGET", KEYS[base + STATES], unpack(places))
     for index = 1, recovered do
-      if states[index] and #states[index] > 5 and byte(states[index]) >= 128 then useTasks() end
+      if states[index] and #states[index] > 5 and byte(states[index]) >= 128 then
+        useTasks().check()
+        break
+      end
     end
     call("ZREM", KEYS[base + LEASES], unpack(holdings))
     changed, queue.changed = true, true

@@ -13,13 +13,14 @@ for group = 1, math.floor((#KEYS - 9) / 14) do
   queues[group] = queue
   if not good then queues[group] = { fault = type(queue) == "table" and queue.err or tostring(queue) } end
 end
+useTasks().check()
 local good, answer, task, rest = pcall(transitions[byte(ARGV[4])], 2)
 if not good then
   local text = type(answer) == "table" and answer.err or tostring(answer)
   if changed then error(text, 0) end
   return redis.error_reply(text)
 end
-if tasks then tasks.conclude() end
+tasks.conclude()
 if task then
   local texts = call("HGET", KEYS[4], task.id) or ""
   answer = answer .. pack(">B", #task.id) .. task.id .. pack(">I4", #task.record) .. task.record .. pack(">I4", #texts) .. texts .. (rest or "")

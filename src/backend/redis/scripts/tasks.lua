@@ -1,5 +1,5 @@
 --[[
-Tasks: counts of messages by the task that owns them, and the judgement whether a task has ended. Follows queue.lua. What is read of a
+Tasks: counts of messages by the task that owns them, and the judgement whether a task has ended. Follows task-care.lua. What is read of a
 task is kept for the run, and written once at its end (`conclude`), when it is also judged: so no half of a step is.
 
 task record   from byte: 1 version (1), 2 status (1; 0 goes on, 1 completed, 2 failed, 3 cancelled), 3 sealed, 4 cancelling, 5 producer failed,
@@ -18,16 +18,20 @@ task queues   task id, NUL, life (6): queues in which it may have unacked messag
 owners        per queue: task id -> unacked messages in it (6), last place (6); while cancelling, how far the search for pending ones came:
               phase (1; 1 delayed ones, 2 returned ones, 3 the list, 4 done) and place after which (6)
 ]]
--- To be called, for the first time, before anything is removed: it fails when it cannot work.
+-- To be called, for the first time, before anything is removed: it fails when somebody put another type where it needs to write.
 local function useTasks()
   if tasks then return tasks end
-  local RECORDS, TEXTS, ORDER, DUE, FAILURES, QUEUES, OWNERS = 3, 4, 5, 6, 7, 8, 14
+  local RECORDS, DUE, QUEUES, OWNERS = 3, 6, 8, 14
   local FORM = ">BBBBBBBI6I6I6I6I6I6I6I6c30"
   readClock()
-  -- When somebody put another type there.
-  for key = RECORDS, QUEUES do call(key > TEXTS and "ZCARD" or "HLEN", KEYS[key]) end
+  call("HLEN", KEYS[RECORDS])
+  call("ZCARD", KEYS[DUE])
+  call("ZCARD", KEYS[QUEUES])
   local known, touched, counted = {}, {}, {}
-  tasks = {}
+  tasks = setmetatable({}, { __index = function(_, name)
+    addTaskCare(known)
+    return rawget(tasks, name)
+  end })
 
   -- The task of an id, or false.
   function tasks.find(id)
@@ -43,15 +47,6 @@ local function useTasks()
         task.failed, task.cancelled, task.deaths, task.updated, task.finished, task.rest = read(FORM, record)
     end
     known[id] = task
-    return task
-  end
-
-  -- Makes a task. `rest` is the end of its record.
-  function tasks.make(id, number, sealed, rest)
-    local task = { id = id, status = 0, sealed = sealed, cancelling = 0, producerFailed = 0, started = 0, blamed = 0, number = number, total = 0,
-      done = 0, failed = 0, cancelled = 0, deaths = 0, updated = nowMs, finished = 0, rest = rest }
-    known[id] = task
-    tasks.touch(task)
     return task
   end
 
@@ -114,120 +109,6 @@ local function useTasks()
     tasks.touch(task)
   end
 
-  -- Messages that are removed because their task is cancelling. What they leave in collections is the caller's to remove.
-  function tasks.withdraw(queue, task, count)
-    local CLEARED = 78
-    tasks.settle(queue, task, "cancelled", count)
-    set(queue, CLEARED, field(queue, CLEARED) + count)
-  end
-
-  function tasks.textsOf(task)
-    if task.texts then return task.texts end
-    local record, at, texts = call("HGET", KEYS[TEXTS], task.id) or "", 1, {}
-    for index = 1, 8 do
-      local length = at + 3 <= #record and read(">I4", record, at) or 0
-      texts[index] = length > 0 and sub(record, at + 4, at + 2 + length)
-      at = at + 4 + math.max(0, length - 1)
-    end
-    task.texts = texts
-    return texts
-  end
-
-  -- Keeps an error, if it is the first.
-  function tasks.blame(task, kind, reason, count, life, place, id, name)
-    if task.blamed > 0 and kind ~= 5 and kind ~= 7 then return end
-    local texts = tasks.textsOf(task)
-    id, name = id or "", name or ""
-    texts[task.blamed == 0 and 7 or 8] = pack(">BI4", kind, count or 0) .. (life or string.rep("\0", 6)) .. (place or string.rep("\0", 6))
-      .. string.char(#id) .. id .. pack(">I2", #name) .. name .. reason
-    if task.blamed == 0 then task.blamed = kind < 5 and 1 or 2 end
-    task.hasNewTexts = true
-    tasks.touch(task)
-  end
-
-  -- A dead letter of a task became pending again: it takes its failure back.
-  function tasks.revive(queue, task, place)
-    task.failed = math.max(0, task.failed - 1)
-    tasks.gain(queue, task, 1, (read(">I6", place)))
-    if task.failed > 0 or task.blamed ~= 1 then return end
-    local texts = tasks.textsOf(task)
-    texts[7], texts[8], task.hasNewTexts = texts[8], false, true
-    task.blamed = texts[7] and 2 or 0
-  end
-
-  -- A message of a task moves to the dead letters. Answers with what these keep of it.
-  function tasks.bury(queue, task, place, count, id, cause, reason)
-    tasks.settle(queue, task, "failed", 1)
-    task.deaths = task.deaths + 1
-    local life, mark = sub(queue.record, 10, 15), pack(">I6I6", task.number, task.deaths)
-    call("ZADD", KEYS[FAILURES], "0", mark .. life .. place)
-    tasks.blame(task, cause, reason, count, life, place, id, sub(queue.record, 94))
-    return mark
-  end
-
-  -- Forgets a dead letter of a task. `mark` is what it kept.
-  function tasks.unbury(mark, life, place)
-    call("ZREM", KEYS[FAILURES], mark .. life .. place)
-  end
-
-  -- All unacked messages of a queue were removed: those of tasks count as failed.
-  function tasks.lose(key, life, name)
-    local owners = call("HGETALL", key)
-    if #owners == 0 then return end
-    call("UNLINK", key)
-    for index = 1, #owners, 2 do
-      local task = tasks.find(owners[index])
-      if task and task.status == 0 and #owners[index + 1] == 19 then
-        task.failed = task.failed + read(">I6", owners[index + 1])
-        tasks.blame(task, 4, "", 0, life, nil, nil, name)
-        tasks.touch(task)
-      end
-    end
-  end
-
-  -- The producer of a task adds no more.
-  function tasks.seal(task)
-    task.sealed = 1
-    -- A write that removes comes first, since a full memory then lets the others pass.
-    call("ZREM", KEYS[DUE], "p" .. task.id)
-    changed = true
-    tasks.touch(task)
-  end
-
-  function tasks.attend(kind, name, moment)
-    call("ZADD", KEYS[DUE], string.format("%.0f", moment), kind .. name)
-  end
-
-  -- Removes up to `bound` entries of failures. Answers whether there are more.
-  function tasks.forgetFailures(number, bound)
-    local from, to = "[" .. number, "[" .. number .. string.rep("\255", 19)
-    local found = call("ZRANGEBYLEX", KEYS[FAILURES], from, to, "LIMIT", 0, bound)
-    if #found > 0 then call("ZREM", KEYS[FAILURES], unpack(found)) end
-    return #found == bound
-  end
-
-  -- Removes the record of a task that has ended.
-  function tasks.remove(task)
-    call("HDEL", KEYS[RECORDS], task.id)
-    call("HDEL", KEYS[TEXTS], task.id)
-    call("ZREM", KEYS[ORDER], task.id)
-    call("ZREM", KEYS[DUE], "r" .. task.id)
-    local number = pack(">I6", task.number)
-    if tasks.forgetFailures(number, 500) then tasks.attend("f", number, now) end
-    known[task.id] = false
-    changed = true
-  end
-
-  local function judge(task)
-    if task.status > 0 or task.sealed + task.cancelling == 0 or task.done + task.failed + task.cancelled < task.total then return end
-    task.status = task.cancelling == 1 and 3 or (task.failed > 0 or task.producerFailed == 1) and 2 or 1
-    task.finished = nowMs
-    local keepMs = read(">I6", task.rest, 7 + 6 * task.status)
-    call("ZREM", KEYS[DUE], "c" .. task.id, "p" .. task.id)
-    tasks.attend("r", task.id, (nowMs + keepMs) * 1000)
-    call("ZREMRANGEBYLEX", KEYS[QUEUES], "[" .. task.id .. "\0", "[" .. task.id .. "\0" .. string.rep("\255", 7))
-  end
-
   -- The last thing of each run that may have changed a task.
   function tasks.conclude()
     for index = 1, #counted do
@@ -243,19 +124,12 @@ local function useTasks()
     for index = 1, #touched do
       local task = touched[index]
       changed = true
-      judge(task)
+      if task.status == 0 and task.sealed + task.cancelling > 0 and task.done + task.failed + task.cancelled >= task.total then tasks.finish(task) end
       if task.updated < nowMs then task.updated = nowMs end
       task.record = pack(FORM, 1, task.status, task.sealed, task.cancelling, task.producerFailed, task.started, task.blamed, task.number, task.total,
         task.done, task.failed, task.cancelled, task.deaths, task.updated, task.finished, task.rest)
       call("HSET", KEYS[RECORDS], task.id, task.record)
-      if task.hasNewTexts then
-        local pieces = {}
-        for at = 1, 8 do
-          local text = task.texts[at]
-          pieces[at] = text and pack(">I4", #text + 1) .. text or "\0\0\0\0"
-        end
-        call("HSET", KEYS[TEXTS], task.id, table.concat(pieces))
-      end
+      if task.hasNewTexts then tasks.writeTexts(task) end
     end
   end
 
