@@ -236,6 +236,54 @@ test("what lies behind the last message of a cancelled task stays where it is", 
   expect(await administrator.llen(`{${namespace}}:1:pending`)).toBe(300);
 });
 
+test("two tasks that are cancelled at once, message by message in turn, leave nothing of each other behind", async () => {
+  const made = await Promise.all([1, 2, 3].map(() => direct.createTask({ ...KIND, producer: { leaseMs: 60_000 } })));
+  const [a, b, other] = made.map(({ task }) => task.id);
+  if (!a || !b || !other) throw new Error("three tasks");
+  const owners = [a, b, other, undefined];
+  await direct.enqueue(
+    JOBS,
+    Array.from({ length: 4_000 }, (_, index) => {
+      const task = owners[index % 4];
+      return { data: bytes(String(index)), ...(task === undefined ? {} : { task }) };
+    }),
+  );
+  // Some came back, some wait.
+  const held = await direct.dequeue(JOBS, { limit: 400 });
+  await direct.nack(
+    JOBS,
+    held.map(({ receipt }, index) => ({ receipt, delayMs: index % 2 === 0 ? 0 : 3_600_000 })),
+  );
+  for (let more = true; more; ) more = [await direct.cancelTask(a), await direct.cancelTask(b)].some((step) => step.more);
+  for (const id of [a, b]) expect(await direct.task(id)).toMatchObject({ status: "cancelled", progress: { cancelled: 1_000, unacked: 0 } });
+  expect(await direct.task(other)).toMatchObject({ progress: { total: 1_000, unacked: 1_000 } });
+  expect(await direct.status(JOBS)).toEqual({ pending: 2_000, processing: 0 });
+  const { items } = await direct.messages(JOBS, { limit: 1000 });
+  expect(items.map((message) => Number(textOf(message)))).toEqual(
+    Array.from({ length: 1_000 }, (_, index) => Math.floor(index / 2) * 4 + 2 + (index % 2)),
+  );
+});
+
+test("many failures of a removed task are forgotten in bounded steps", async () => {
+  await direct.configureQueue(JOBS, { maxDeliveries: 1 });
+  const texts = Array.from({ length: 1_700 }, (_, index) => String(index));
+  const { task } = await direct.createTask(KIND, [{ queue: JOBS, messages: messages(...texts) }]);
+  for (let left = 1_700; left > 0; left -= 850) {
+    const held = await direct.dequeue(JOBS, { limit: 850 });
+    await direct.nack(
+      JOBS,
+      held.map(({ receipt }) => ({ receipt })),
+    );
+  }
+  expect(await direct.task(task.id)).toMatchObject({ status: "failed", progress: { failed: 1_700 } });
+  await direct.removeTask(task.id);
+  const { taskFailures, taskDue } = keysOf(namespace);
+  expect(await administrator.zcard(taskFailures)).toBe(1_200);
+  for (let more = true; more; ) more = (await direct.recover()).more;
+  expect(await administrator.exists(taskFailures, taskDue)).toBe(0);
+  expect((await direct.statistics(JOBS)).dead).toBe(1_700);
+});
+
 test("recovery goes on with a cancelled task that nobody calls for again", async () => {
   const texts = Array.from({ length: 1_300 }, (_, index) => String(index));
   const { task } = await direct.createTask(KIND, [{ queue: JOBS, messages: messages(...texts) }]);

@@ -208,13 +208,13 @@ export class TaskSteps {
       else if ((await this.cancel(id, "", false)).more) more = true;
     }
     if (others.length === 0) return more;
-    await this.#change(KIND.dueTasks, (writer) => {
+    const reader = await this.#change(KIND.dueTasks, (writer) => {
       for (const name of others) {
         writer.u8(name.length);
         writer.bytes(name);
       }
     });
-    return more;
+    return reader.u8() === 1 || more;
   }
 }
 

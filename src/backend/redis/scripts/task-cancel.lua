@@ -47,11 +47,13 @@ local function searchList(queue, task, own, bound)
   for index = 1, #popped do
     local entry = popped[index]
     local at, id, owner = memory.examine(queue, entry)
+    -- Those of another task that is cancelling go too: its own search may have been through the returned ones already.
+    local cancelling = at and memory.cancelling(owner)
     if not at then
       memory.quarantine(queue, entry)
-    elseif owner == task.id then
-      memory.withdraw(queue, task, at, id)
-      removed = removed + 1
+    elseif cancelling then
+      memory.withdraw(queue, cancelling, at, id)
+      if cancelling == task then removed = removed + 1 end
     elseif read(">I6", at) > own.last then
       back[#back + 1] = entry
     else

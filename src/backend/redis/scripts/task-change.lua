@@ -3,7 +3,7 @@ Changes of tasks: update (kind 41), seal (42), renew the leases of producers (43
 Body    41, 42, 46 begin with length (1 byte) and id. 41: then stage, meta, result: length and one (4) and text each, or 0 to leave it.
         42: then token of the producer (6), or 0 for whoever asks; 1 if the producer failed (1) and why. 43: per item length (1) and id, token (6),
         lease in ms (4). 47: per name in task due: length (1) and name
-Answer  41: 0; task. 42: 0, 0 sealed or 1 stale; task. 43: 0, per item 1 renewed or 0 stale. 46, 47: 0.
+Answer  41: 0; task. 42: 0, 0 sealed or 1 stale; task. 43: 0, per item 1 renewed or 0 stale. 46: 0. 47: 0, 1 if more is due or 0.
         5: there is no such task, or it has ended. 6: it goes on, and 4 it is cancelling, 5 pending, 6 running (1 byte), and its id
 Atomic because a task is judged with what changed in it.
 ]]
@@ -74,7 +74,7 @@ transitions[46] = function(position)
 end
 
 transitions[47] = function(position)
-  local DUE, request = 6, ARGV[4]
+  local DUE, request, more = 6, ARGV[4], "\0"
   useTasks()
   while position <= #request do
     local member
@@ -88,12 +88,14 @@ transitions[47] = function(position)
         tasks.blame(task, 5, "")
       elseif kind == "r" and task and task.status > 0 then
         tasks.remove(task)
-      elseif kind ~= "f" or not tasks.forgetFailures(name, 1000) then
+      elseif kind == "f" and tasks.forgetFailures(name, 500) then
+        changed, more = true, "\1"
+      else
         -- Nothing of it is due any more.
         call("ZREM", KEYS[DUE], member)
         changed = true
       end
     end
   end
-  return "\0"
+  return "\0" .. more
 end
