@@ -4,6 +4,7 @@ import { HELD, MESSAGES_EACH, SETTLINGS, settlingAt, snapshotOf, statusAt } from
 import { DEEP_CYCLE, SHALLOW_CYCLE } from "./measures/memory.ts";
 import { PING } from "./measures/redis.ts";
 import { logOf } from "./measures/storage.ts";
+import { IN_ALL, SHAPES, TASK_STORES, taskMeasure, WITH, WITHOUT } from "./measures/tasks.ts";
 import type { Results } from "./results.ts";
 
 /** One aim, judged. */
@@ -23,7 +24,13 @@ const SQLITE_PEERS = ["plainjob", "liteque"];
 
 /** Judges the aims of what was measured; the others are left out. */
 export function judge(results: Results): Verdict[] {
-  const verdicts = [...judgeSqlite(results), ...judgeFlatness(results), ...judgeRedis(results), ...judgeMemory(results)];
+  const verdicts = [
+    ...judgeSqlite(results),
+    ...judgeFlatness(results),
+    ...judgeRedis(results),
+    ...judgeMemory(results),
+    ...judgeTasks(results),
+  ];
   const storeOf = ({ aim }: Verdict): number => ["SQLite", "Redis", "memory"].findIndex((store) => aim.startsWith(store));
   return verdicts.filter(({ measured }) => !Number.isNaN(measured)).sort((left, right) => storeOf(left) - storeOf(right));
 }
@@ -150,4 +157,17 @@ function judgeMemory(results: Results): Verdict[] {
     half >= 0.5 ? atLeast("memory: cycle x1 / ring and map", 0.5, half) : atLeast("memory: cycle x1 per second", 700_000, rate),
     atMost("memory: cycle x1 nearly empty / deep", 1.3, results.ratio("memory", SHALLOW_CYCLE, "QueueFS", "QueueFS", DEEP_CYCLE)),
   ];
+}
+
+/** What tasks add to the cost of a message, by the time of the processor: the clock says the same, with more noise. */
+function judgeTasks(results: Results): Verdict[] {
+  return TASK_STORES.flatMap((store) =>
+    SHAPES.map((shape) =>
+      atMost(
+        `${store}: messages with tasks / without, ${shape.name}`,
+        1.5,
+        results.ratio("tasks-processor", taskMeasure(store, shape, IN_ALL), WITH, WITHOUT),
+      ),
+    ),
+  );
 }

@@ -20,6 +20,7 @@ import { describeMachine, describeVersions } from "./machine.ts";
 import { runMemory } from "./measures/memory.ts";
 import { runRedis } from "./measures/redis.ts";
 import { runSqlite, runSqliteDepth, runSqliteProcesses, runSqliteStorage } from "./measures/sqlite.ts";
+import { runTasks } from "./measures/tasks.ts";
 import { jsonReport, markdownReport, type Report, textReport } from "./report.ts";
 import { Results } from "./results.ts";
 import { FULL, NORMAL, QUICK, type Run } from "./settings.ts";
@@ -31,6 +32,7 @@ const SUITES: Readonly<Record<string, (run: Run) => Promise<void>>> = {
   "sqlite-processes": runSqliteProcesses,
   memory: runMemory,
   redis: runRedis,
+  tasks: runTasks,
 };
 
 const root = join(import.meta.dirname, "..");

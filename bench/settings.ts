@@ -16,6 +16,9 @@ export interface Settings {
   readonly deepMessages: number;
   /** Which part of its usual messages a drain begins with. */
   readonly drainPart: number;
+  /** Tasks that are worked off at once, and the messages of each. */
+  readonly tasks: number;
+  readonly messagesPerTask: number;
   /** Whether those take part who are so slow that nobody is measured by them, and two processes are measured with full durability too. */
   readonly isThorough: boolean;
 }
@@ -38,6 +41,8 @@ export const QUICK: Settings = {
   depths: [10, 1_000, 100_000],
   deepMessages: 300_000,
   drainPart: 0.2,
+  tasks: 100,
+  messagesPerTask: 100,
   isThorough: false,
 };
 /** A few minutes. */
@@ -47,6 +52,8 @@ export const NORMAL: Settings = {
   depths: [10, 1_000, 100_000],
   deepMessages: 1_000_000,
   drainPart: 1,
+  tasks: 300,
+  messagesPerTask: 100,
   isThorough: true,
 };
 /** For the page of results. */
@@ -56,6 +63,8 @@ export const FULL: Settings = {
   depths: [10, 1_000, 100_000, 1_000_000, 5_000_000],
   deepMessages: 1_000_000,
   drainPart: 1,
+  tasks: 10_000,
+  messagesPerTask: 100,
   isThorough: true,
 };
 
