@@ -92,23 +92,25 @@ describe("calls of one transaction", () => {
     await isSound(backend);
   });
 
-  it("are counted once when the transaction was undone and each was tried by itself", async () => {
+  it("are counted once when the transaction was undone at its end and each was tried by itself", async () => {
     const backend = await open();
-    await makeTask(backend, ONE, 1);
-    await makeTask(backend, TWO, 1);
+    for (const id of [ONE, TWO, "stop" as TaskId]) await makeTask(backend, id, 1);
+    const [one, , stop] = [await take(backend), await take(backend), await take(backend)];
     const file = new Database(join(folder, "queue.db"));
-    file.exec("CREATE TRIGGER stop BEFORE INSERT ON message WHEN new.data = x'ff' BEGIN SELECT RAISE(ABORT, 'on purpose'); END");
-    const held = await take(backend);
+    file.exec("CREATE TRIGGER stop BEFORE UPDATE OF status ON task WHEN new.id = 'stop' BEGIN SELECT RAISE(ABORT, 'on purpose'); END");
     const answers = await Promise.allSettled([
       backend.enqueue(JOBS, messages(2, TWO)),
-      backend.ack(JOBS, [{ receipt: held.receipt }]),
-      backend.enqueue(JOBS, [{ data: new Uint8Array([255]), task: TWO }]),
+      backend.ack(JOBS, [{ receipt: one.receipt }]),
+      backend.ack(JOBS, [{ receipt: stop.receipt }]),
     ]);
     expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
     expect(await backend.task(ONE)).toMatchObject({ status: "completed", progress: { total: 1, done: 1 } });
     expect(await backend.task(TWO)).toMatchObject({ progress: { total: 3, unacked: 3 } });
+    expect(await backend.task("stop" as TaskId)).toMatchObject({ status: "running", progress: { total: 1, unacked: 1 } });
     file.exec("DROP TRIGGER stop");
     file.close();
+    await backend.ack(JOBS, [{ receipt: stop.receipt }]);
+    expect(await backend.task("stop" as TaskId)).toMatchObject({ status: "completed", progress: { total: 1, done: 1 } });
     await isSound(backend);
   });
 });
