@@ -15,11 +15,17 @@ import { type BytesBeside, type BytesReader, dataFromWire, dataToWire, type Wire
 export const API_PREFIX = "/api/v1";
 /** The media type of errors (RFC 9457). */
 export const PROBLEM_TYPE = "application/problem+json";
-/** Names the client of a changing request, so that its repeats are known. 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
+/**
+ * Names the sequence of changing requests that a request belongs to, so that its repeats are known: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+ * Our client has a few such sequences, each with one request in the air at a time: of each only the last answer can be asked for again.
+ */
 export const SESSION_HEADER = "QueueFS-Session";
-/** Numbers the changing requests of a session; the same number is the same request. */
+/** Numbers the changing requests of a session, ascending from 1; the same number is the same request. A lower one is out of turn. */
 export const REQUEST_HEADER = "QueueFS-Request";
-/** Sent with every answer: differs between two lives of a server, which remembers no request of an earlier one. */
+/**
+ * Sent with every answer: differs between two lives of a server, which remembers no request of an earlier one. A client sends it along when it
+ * repeats a request that this life may have carried out; another life then refuses with `outcome-unknown`, before it does anything.
+ */
 export const INSTANCE_HEADER = "QueueFS-Instance";
 
 /** A new message in a request. Other properties pass through, for the store to refuse. */
