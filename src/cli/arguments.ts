@@ -4,6 +4,7 @@ import { InvalidArgumentError } from "commander";
 import { QueueFSError, quote } from "../core/errors.ts";
 import type { QueueSelection } from "../core/message.ts";
 import { parseQueueName, type QueueName } from "../core/names.ts";
+import type { Json } from "../core/task.ts";
 import { parseDuration } from "./duration.ts";
 
 /** The name of a queue. One slash before it is accepted, as paths of the file face have it. @throws QueueFSError `invalid-name`, `reserved-name` */
@@ -42,6 +43,24 @@ export function durationOption(text: string): number {
 export function integerOption(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError(`it must be a whole number, got ${quote(text)}`);
   return Number(text);
+}
+
+/** Reader of an option that is a JSON value, in an object of its own, since commander takes null for an empty text. */
+export function jsonOption(text: string): { readonly value: Json } {
+  try {
+    return { value: JSON.parse(text) as Json };
+  } catch {
+    throw new InvalidArgumentError(`it must be JSON, such as {"pages":12} or "text" with its quotation marks, got ${quote(text)}`);
+  }
+}
+
+/** Reader of an option that is an instant: RFC 3339, a date, or a duration before now. In milliseconds since 1970-01-01 UTC. */
+export function instantOption(text: string): number {
+  const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Date.now() - durationOption(text);
+  if (!Number.isNaN(atMs)) return Math.max(0, atMs);
+  throw new InvalidArgumentError(
+    `it must be an instant, such as 2026-01-31T12:00:00Z, or a duration before now, such as 2h, got ${quote(text)}`,
+  );
 }
 
 /** An error of usage: arguments that exclude or need each other. */

@@ -29,3 +29,8 @@ export interface CommandRow {
   /** Adds arguments, options and the action to the command. */
   define(command: Command, run: RunWork): void;
 }
+
+/** Commands that have a first word in common, and do nothing without a second. */
+export interface CommandGroup extends Omit<CommandRow, "define"> {
+  readonly commands: readonly CommandRow[];
+}

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { ERROR_TABLE, isQueueFSError } from "../core/errors.ts";
-import type { CommandRow, Example } from "./command.ts";
+import type { CommandGroup, CommandRow, Example } from "./command.ts";
 import { loadCommands } from "./commands/index.ts";
 import { Output, OutputClosedError, OutputFailedError } from "./output.ts";
 import {
@@ -50,19 +50,32 @@ async function buildProgram(run: Run, onText: (text: string) => void, onComplain
     .configureOutput({ writeOut: onText, writeErr: onComplaint, outputError: (text, write) => write(text) })
     .addHelpText(
       "after",
-      "\nExit codes: 0 done, 1 output not written, 2 wrong usage, 3 nothing to take, 4 not found, 5 stale receipt, 8 timed out; all in docs/errors.md\n",
+      "\nExit codes: 0 done, 1 output not written, 2 wrong usage, 3 nothing to take, 4 not found, 5 stale receipt, 8 timed out, 22 and 23 the task that was waited for failed or was cancelled; all in docs/errors.md\n",
     );
-  for (const row of await loadCommands(run.parts.argv.slice(2))) addCommand(program, row, run);
+  const options = (): GlobalOptions => program.opts<GlobalOptions>();
+  for (const row of await loadCommands(run.parts.argv.slice(2))) {
+    if ("commands" in row) addGroup(program, row, options, run);
+    else addCommand(program, row, options, run);
+  }
   return program;
 }
 
-function addCommand(program: Command, row: CommandRow, run: Run): void {
-  const command = program.command(row.name).summary(row.summary);
+function addGroup(program: Command, row: CommandGroup, options: () => GlobalOptions, run: Run): void {
+  const group = describeCommand(program, row).helpCommand("help [command]", "print help for a command");
+  for (const each of row.commands) addCommand(group, each, options, run);
+}
+
+/** A command with its help, which does nothing yet. */
+function describeCommand(parent: Command, row: CommandRow | CommandGroup): Command {
+  const command = parent.command(row.name).summary(row.summary);
   const sentence = `${row.summary.charAt(0).toUpperCase()}${row.summary.slice(1)}.`;
   command.description(row.description === undefined ? sentence : `${sentence} ${row.description}`);
-  command.addHelpText("after", exampleText(row.examples));
-  row.define(command, async (work) => {
-    const session = new Session(run.parts, run.output, program.opts<GlobalOptions>(), run.signal);
+  return command.addHelpText("after", exampleText(row.examples));
+}
+
+function addCommand(parent: Command, row: CommandRow, options: () => GlobalOptions, run: Run): void {
+  row.define(describeCommand(parent, row), async (work) => {
+    const session = new Session(run.parts, run.output, options(), run.signal);
     let failed = false;
     try {
       run.exitCode = (await work(session)) ?? 0;
@@ -98,7 +111,7 @@ function endingOf(error: unknown, complaint: string): Ending {
     if (error.exitCode === 0) return { exitCode: 0 };
     const words =
       error.code === "commander.help"
-        ? "name a command; queuefs --help lists them"
+        ? `name a command; ${/^Usage: (queuefs(?: [a-z]+)*)/.exec(complaint)?.[1] ?? "queuefs"} --help lists them`
         : complaint.trim().replace(/^error: /, "") || error.message;
     return { exitCode: ERROR_TABLE["invalid-argument"].exitCode, code: "invalid-argument", message: words };
   }

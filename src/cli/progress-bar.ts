@@ -1,5 +1,6 @@
 /** A progress bar on a terminal. */
 
+import type { SingleBar } from "cli-progress";
 import { formatDuration } from "./duration.ts";
 import { type Progress, ProgressMeter } from "./progress-meter.ts";
 import type { Session } from "./session.ts";
@@ -13,7 +14,8 @@ export interface ProgressBar {
 
 const NO_BAR: ProgressBar = { update: () => {}, stop: () => {} };
 
-function payloadOf(progress: Progress): { readonly speed: string; readonly left: string } {
+/** What a bar says of the speed. */
+export function speedOf(progress: Progress): { readonly speed: string; readonly left: string } {
   const speed = progress.perSecond >= 10 ? progress.perSecond.toFixed(0) : progress.perSecond.toFixed(1);
   return {
     speed,
@@ -21,13 +23,13 @@ function payloadOf(progress: Progress): { readonly speed: string; readonly left:
   };
 }
 
-/** Begins a bar on standard error when people look at both outputs, and nothing otherwise: a pipe gets no bar. */
-export async function startProgressBar(session: Session): Promise<ProgressBar> {
-  if (!session.output.isTerminal || session.errors.isTTY !== true || session.json) return NO_BAR;
+/** A bar on standard error when people look at both outputs, and none otherwise: a pipe gets no bar. */
+export async function makeBar(session: Session, format: string): Promise<SingleBar | undefined> {
+  if (!session.output.isTerminal || session.errors.isTTY !== true || session.json) return undefined;
   const { default: cliProgress } = await import("cli-progress");
-  const bar = new cliProgress.SingleBar(
+  return new cliProgress.SingleBar(
     {
-      format: "{bar} {percentage}% | {value} of {total} | {speed}/s | {left}",
+      format,
       stream: session.errors,
       hideCursor: true,
       clearOnComplete: true,
@@ -38,12 +40,18 @@ export async function startProgressBar(session: Session): Promise<ProgressBar> {
     },
     cliProgress.Presets.shades_classic,
   );
+}
+
+/** Begins a bar that shows how many messages are left of those seen since it began. */
+export async function startProgressBar(session: Session): Promise<ProgressBar> {
+  const bar = await makeBar(session, "{bar} {percentage}% | {value} of {total} | {speed}/s | {left}");
+  if (bar === undefined) return NO_BAR;
   const meter = new ProgressMeter();
   let begun = false;
   return {
     update(left) {
       const progress = meter.add(left, performance.now());
-      const payload = payloadOf(progress);
+      const payload = speedOf(progress);
       // What is complete at the first look needs no bar.
       if (!begun && left === 0) return;
       if (!begun) bar.start(progress.total, progress.done, payload);

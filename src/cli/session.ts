@@ -1,9 +1,11 @@
 /** What a command works with: the store, standard input and output, and the signal that ends it. */
 
 import type { Backend } from "../backend/contract.ts";
+import type { TaskId } from "../core/names.ts";
 import type { StoreOptions } from "../store/open.ts";
 import type { Output } from "./output.ts";
 import { storeLocation } from "./store-option.ts";
+import { taskOf } from "./task-option.ts";
 import { visibleJson, visibleLines } from "./visible.ts";
 
 /** The parts of the process that a command may touch. */
@@ -84,6 +86,15 @@ export class Session {
   /** Where the store of this command is. */
   async storeLocation(): Promise<string> {
     return storeLocation(this.#store, this.environment);
+  }
+
+  /**
+   * The task on whose behalf this command enqueues; see {@link taskOf}.
+   *
+   * @param option the value of `--task`, or `false` for `--no-task`
+   */
+  taskOf(option: string | false | undefined): TaskId | undefined {
+    return taskOf(option, this.#store, this.environment);
   }
 
   /**

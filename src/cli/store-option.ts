@@ -1,7 +1,7 @@
 /** Which store a command works on: the option, the environment, or a file in the user's data folder. */
 
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { QueueFSError } from "../core/errors.ts";
 
 /** The environment variable that names the store where no option does. */
@@ -21,4 +21,10 @@ export async function storeLocation(option: string | undefined, environment: Nod
   const folder = envPaths("queuefs", { suffix: "" }).data;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return `sqlite:${join(folder, "queue.db")}`;
+}
+
+/** The location of a store as it reads from any working folder. */
+export function absoluteLocation(location: string): string {
+  const [, scheme, path] = /^(sqlite:)(.+)$/is.exec(location) ?? [];
+  return scheme === undefined || path === undefined ? location : `${scheme}${resolve(path)}`;
 }

@@ -2,5 +2,5 @@
 
 export { type Batch, batch } from "./batch.ts";
 export type { OpenTask } from "./open-task.ts";
-export { type TaskSpecification, Tasks, type TasksOptions } from "./tasks.ts";
+export { assertSameTask, type TaskSpecification, Tasks, type TasksOptions } from "./tasks.ts";
 export { TaskTimeoutError, type TaskWaitBackend, type TaskWaitOptions, waitTask } from "./wait.ts";

@@ -70,7 +70,7 @@ export class Tasks {
   async create(specification: TaskSpecification, batches: readonly Batch[] = []): Promise<Task> {
     const task = this.#newTask(specification);
     const created = await this.backend.createTask(task, await Promise.all(batches.map((one) => one.encode())));
-    this.#assertSame(created.task, specification);
+    assertSameTask(created.task, specification);
     return created.task;
   }
 
@@ -209,12 +209,13 @@ export class Tasks {
   #newTask({ id, ...rest }: TaskSpecification): NewTask {
     return id === undefined ? rest : { ...rest, id: parseChosenTaskId(id) };
   }
+}
 
-  #assertSame(task: Task, { type, resource }: TaskSpecification): void {
-    if (task.type === type && task.resource === resource) return;
-    throw new QueueFSError(
-      "id-conflict",
-      `task ${quote(task.id)} is of type ${quote(task.type)} about ${quote(task.resource)}, not ${quote(type)} about ${quote(resource)}; choose another id`,
-    );
-  }
+/** Checks that the task which has the id already may be the one that is asked for. @throws QueueFSError `id-conflict` */
+export function assertSameTask(task: Task, { type, resource }: Pick<TaskSpecification, "type" | "resource">): void {
+  if (task.type === type && task.resource === resource) return;
+  throw new QueueFSError(
+    "id-conflict",
+    `task ${quote(task.id)} is of type ${quote(task.type)} about ${quote(task.resource)}, not ${quote(type)} about ${quote(resource)}; choose another id`,
+  );
 }

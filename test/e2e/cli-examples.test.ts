@@ -8,6 +8,11 @@ import { type CommandLine, openCommandLine } from "../support/command-line.ts";
 import { oldRecord, writeOldFile } from "../support/reference-file.ts";
 
 const commands = await loadCommands([]);
+/** All that has a help of its own, with the words that lead to it. */
+const helps = commands.flatMap((row) => [
+  [row.name, row] as const,
+  ...("commands" in row ? row.commands.map((each) => [`${row.name} ${each.name}`, each] as const) : []),
+]);
 
 let cli: CommandLine;
 beforeEach(() => {
@@ -36,18 +41,20 @@ it("covers all commands, each under its own name", () => {
         "clear",
         "dead",
       ],
-      ...["wait", "cat", "write", "doctor", "migrate"],
+      ...["wait", "task", "cat", "write", "doctor", "migrate"],
     ]),
   );
-  for (const command of commands) expect(command.examples.length).toBeGreaterThan(0);
+  for (const [words, command] of helps) expect(command.examples.length, words).toBeGreaterThan(0);
+  for (const words of ["create", "show", "list", "wait", "cancel", "retry", "update", "seal", "remove"])
+    expect(helps.map(([each]) => each)).toContain(`task ${words}`);
 });
 
-describe.each(commands.map((command) => [command.name, command] as const))("queuefs %s --help", (name, command) => {
+describe.each(helps)("queuefs %s --help", (words, command) => {
   it("shows usage and its examples", async () => {
-    const { exitCode, output, errors } = await cli.run([name, "--help"]);
+    const { exitCode, output, errors } = await cli.run([...words.split(" "), "--help"]);
     expect(exitCode).toBe(0);
     expect(errors).toBe("");
-    expect(output).toContain(`Usage: queuefs ${name}`);
+    expect(output).toContain(`Usage: queuefs ${words}`);
     expect(output).toContain(exampleText(command.examples));
     expect(output).toContain("--store");
   });

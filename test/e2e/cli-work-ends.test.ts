@@ -177,7 +177,7 @@ describe("a worker that is told to end", () => {
     expect(await working.ended).toMatchObject({
       exitCode: 0,
       output: "",
-      errors: '{"acked":1,"nacked":0,"dead":0,"released":0,"lost":0}\n',
+      errors: '{"acked":1,"nacked":0,"dead":0,"released":0,"cancelled":0,"lost":0}\n',
     });
   });
 

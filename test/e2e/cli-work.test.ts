@@ -323,6 +323,6 @@ describe("a worker", () => {
       .split("\n")
       .map((line) => JSON.parse(line) as unknown);
     expect(lines).toContainEqual({ note: 'message "1" moved to the dead letters: sh exited with code 2' });
-    expect(lines.at(-1)).toEqual({ acked: 0, nacked: 4, dead: 3, released: 0, lost: 0 });
+    expect(lines.at(-1)).toEqual({ acked: 0, nacked: 4, dead: 3, released: 0, cancelled: 0, lost: 0 });
   });
 });

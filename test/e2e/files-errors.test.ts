@@ -59,7 +59,7 @@ overEveryStore("errors of files", (face) => {
     await refusal("not-a-directory", face.fs.readdir("/q/size"));
     for (const path of ["/q/size/", "/q/size/.", "/q/size/x", "/q/size/x/status", "/q/.wait/x"])
       await refusal("not-a-directory", face.fs.read(path));
-    for (const path of ["/q/unknown", "/q/unknown/x", "/q/.hidden", "/.tasks", "/size", "/size/x"])
+    for (const path of ["/q/unknown", "/q/unknown/x", "/q/.hidden", "/q/.tasks", "/.other", "/size", "/size/x"])
       await refusal("path-not-found", face.fs.read(path));
   });
 

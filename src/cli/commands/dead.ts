@@ -7,8 +7,9 @@ import type { DeadLetter } from "../../core/message.ts";
 import { type MessageId, parseMessageId, type QueueName } from "../../core/names.ts";
 import { readQueue, usageError } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
+import { writeMessageTable } from "../message-table.ts";
 import type { Session } from "../session.ts";
-import { type Column, writeTable } from "../table.ts";
+import type { Column } from "../table.ts";
 import { preview, visible } from "../visible.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -44,7 +45,7 @@ async function list(session: Session, backend: Backend, queue: QueueName): Promi
   for await (const letters of pages(session, backend, queue)) {
     count += letters.length;
     if (session.json) for (const letter of letters) await session.output.json(messageJsonChunks(letter));
-    else if (letters.length > 0) await writeTable(session, COLUMNS, letters.map(row));
+    else await writeMessageTable(session, COLUMNS, letters, row);
     await session.output.flush();
   }
   if (count === 0 && !session.json) session.note(`queue ${JSON.stringify(queue)} has no dead letters`);

@@ -1,21 +1,22 @@
 /** `queuefs enqueue` */
 
 import type { Backend } from "../../backend/contract.ts";
-import { QueueFSError } from "../../core/errors.ts";
-import type { EnqueueAnswer, NewMessage } from "../../core/message.ts";
-import { parseChosenMessageId, type QueueName } from "../../core/names.ts";
-import { durationOption, readQueue, usageError } from "../arguments.ts";
+import { QueueFSError, taskEnded } from "../../core/errors.ts";
+import type { EnqueueAnswer } from "../../core/message.ts";
+import { parseChosenMessageId, type QueueName, type TaskId } from "../../core/names.ts";
+import { isTerminal } from "../../core/task.ts";
+import { readQueue, usageError } from "../arguments.ts";
 import { BatchSender } from "../batch-sender.ts";
 import type { CommandRow } from "../command.ts";
-import { inputPieces, readInput, readMessageFile, splitLines } from "../input.ts";
+import { checkSources, mayBeMany, readMessages, type SourceOptions, takeMessages } from "../message-sources.ts";
 import { OutputClosedError } from "../output.ts";
 import type { Session } from "../session.ts";
+import { TASK_VARIABLE } from "../task-option.ts";
 
-interface EnqueueCommandOptions {
-  readonly lines?: boolean;
-  readonly file?: readonly string[];
+interface EnqueueCommandOptions extends SourceOptions {
   readonly id?: string;
-  readonly delay?: number;
+  /** `false`: detached from the task of the environment. */
+  readonly task?: string | false;
 }
 
 /** Prints the answers, and counts what was stored. The work goes on when nobody reads the ids any more. */
@@ -48,54 +49,46 @@ class AnswerPrinter {
   }
 }
 
-/** Sends what the command line asks for. */
-async function send(
-  session: Session,
-  backend: Backend,
-  sender: BatchSender,
-  texts: readonly string[],
-  options: EnqueueCommandOptions,
-): Promise<void> {
-  const { maxMessageBytes } = backend.description;
-  const message = (data: Uint8Array): NewMessage => ({
-    data,
-    ...(options.id === undefined ? {} : { id: parseChosenMessageId(options.id) }),
-    ...(options.delay === undefined ? {} : { delayMs: options.delay }),
-  });
-  if (options.lines === true) {
-    for await (const line of splitLines(inputPieces(session), maxMessageBytes)) {
-      if (line === undefined) sender.offer();
-      else await sender.add(message(line));
-    }
-  } else if (options.file !== undefined) {
-    for (const path of options.file) {
-      session.signal.throwIfAborted();
-      await sender.add(message(await readMessageFile(path, maxMessageBytes)));
-    }
-  } else if (texts.length > 0) {
-    for (const text of texts) await sender.add(message(new TextEncoder().encode(text)));
-  } else {
-    await sender.add(message(await readInput(session, maxMessageBytes)));
-  }
-}
-
-function checkSources(texts: readonly string[], options: EnqueueCommandOptions): void {
-  const sources = [texts.length > 0, options.lines === true, options.file !== undefined].filter(Boolean).length;
-  if (sources > 1) throw usageError("give messages as arguments, with --file or with --lines: one of the three");
-  const many = texts.length > 1 || options.lines === true || (options.file?.length ?? 0) > 1;
-  if (options.id !== undefined && many) throw usageError("--id names one message; enqueue the others by themselves");
+function check(texts: readonly string[], options: EnqueueCommandOptions): void {
+  checkSources(texts, options);
+  if (options.id !== undefined && mayBeMany(texts, options)) throw usageError("--id names one message; enqueue the others by themselves");
   if (options.id !== undefined) parseChosenMessageId(options.id);
 }
 
+/** Sends what the command line asks for. */
+async function send(
+  sender: BatchSender,
+  messages: AsyncIterable<Uint8Array | undefined>,
+  { id, delay }: EnqueueCommandOptions,
+  task: TaskId | undefined,
+): Promise<void> {
+  const about = {
+    ...(id === undefined ? {} : { id: parseChosenMessageId(id) }),
+    ...(delay === undefined ? {} : { delayMs: delay }),
+    ...(task === undefined ? {} : { task }),
+  };
+  for await (const data of messages) {
+    if (data === undefined) sender.offer();
+    else await sender.add({ data, ...about });
+  }
+}
+
+async function checkGoesOn(backend: Backend, id: TaskId): Promise<void> {
+  const { status } = await backend.task(id);
+  if (status === "cancelling" || isTerminal(status)) throw taskEnded(id, status);
+}
+
 async function enqueueAll(session: Session, queue: QueueName, texts: readonly string[], options: EnqueueCommandOptions): Promise<number> {
+  const task = session.taskOf(options.task);
   const backend = await session.openStore();
-  // A missing queue is told before anybody has typed or piped a message.
+  // A missing queue, and a task that takes no more, are told before anybody has typed or piped a message.
   await backend.status(queue);
+  if (task !== undefined) await checkGoesOn(backend, task);
   const printer = new AnswerPrinter(session);
   const sender = new BatchSender(backend, queue, (answers) => printer.print(answers));
   let failure: { readonly error: unknown } | undefined;
   try {
-    await send(session, backend, sender, texts, options);
+    await send(sender, readMessages(session, backend.description.maxMessageBytes, texts, options), options, task);
   } catch (error) {
     failure = { error };
   }
@@ -126,7 +119,7 @@ export const enqueue: CommandRow = {
   summary: "store messages and print their ids",
   description:
     "Each argument is a message, byte for byte. Without arguments all of standard input is one message; with --lines each of its lines is one, " +
-    "sent while they come. A message that begins with a dash goes after --.",
+    "sent while they come. A message that begins with a dash goes after --. What a program of queuefs work enqueues belongs to the task of its message.",
   examples: [
     { title: "Two messages", lines: ["queuefs mkdir jobs", "queuefs enqueue jobs 'parse a.txt' 'parse b.txt'"] },
     { title: "One message for each line of another program", lines: ["queuefs mkdir files", "ls / | queuefs enqueue files --lines"] },
@@ -134,19 +127,25 @@ export const enqueue: CommandRow = {
       title: "A file, with an id that makes a repeat harmless",
       lines: ["queuefs mkdir docs", "echo hello > note.txt", "queuefs enqueue docs --file note.txt --id note-1"],
     },
+    {
+      title: "For a task that is open",
+      lines: [
+        "queuefs mkdir parse",
+        "id=$(queuefs task create import --open)",
+        'ls / | queuefs enqueue parse --lines --task "$id"',
+        'queuefs task seal "$id"',
+      ],
+    },
   ],
   define(command, run) {
-    command
-      .argument("<queue>", "the queue")
-      .argument("[message...]", "messages; standard input if there are none")
-      .option("--lines", "one message for each line of standard input")
-      .option("--file <file...>", "one message for each file")
+    takeMessages(command.argument("<queue>", "the queue"))
       .option("--id <id>", "id of the message; the same again stores nothing")
-      .option("--delay <duration>", "not to be delivered before, such as 30s or 2h", durationOption)
+      .option("--task <id>", `the task that is to own the messages (default: $${TASK_VARIABLE}, if that is set)`)
+      .option("--no-task", "no task, whatever the environment says")
       .action((name: string, texts: string[], options: EnqueueCommandOptions) =>
         run(async (session) => {
           const queue = readQueue(name);
-          checkSources(texts, options);
+          check(texts, options);
           return enqueueAll(session, queue, texts, options);
         }),
       );

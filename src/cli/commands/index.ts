@@ -1,8 +1,8 @@
 /** All commands by name, in the order in which the help lists them. Each is loaded when it is needed, so that the others cost no time. */
 
-import type { CommandRow } from "../command.ts";
+import type { CommandGroup, CommandRow } from "../command.ts";
 
-const LOADERS: Readonly<Record<string, () => Promise<CommandRow>>> = {
+const LOADERS: Readonly<Record<string, () => Promise<CommandRow | CommandGroup>>> = {
   mkdir: async () => (await import("./make.ts")).make,
   ls: async () => (await import("./list.ts")).list,
   rm: async () => (await import("./remove.ts")).remove,
@@ -19,6 +19,7 @@ const LOADERS: Readonly<Record<string, () => Promise<CommandRow>>> = {
   clear: async () => (await import("./clear.ts")).clear,
   dead: async () => (await import("./dead.ts")).dead,
   wait: async () => (await import("./wait.ts")).wait,
+  task: async () => (await import("./task.ts")).task,
   work: async () => (await import("./work.ts")).work,
   cat: async () => (await import("./cat.ts")).cat,
   write: async () => (await import("./write.ts")).write,
@@ -33,9 +34,9 @@ export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS);
  * The commands that these arguments may mean: those they name, which may be one too many where a message reads like a command, or all
  * where they name none or ask for help.
  */
-export async function loadCommands(commandArguments: readonly string[]): Promise<CommandRow[]> {
+export async function loadCommands(commandArguments: readonly string[]): Promise<(CommandRow | CommandGroup)[]> {
   const given = new Set(commandArguments);
   const named = COMMAND_NAMES.filter((name) => given.has(name));
   const wantsAll = named.length === 0 || given.has("--help") || given.has("-h");
-  return Promise.all((wantsAll ? COMMAND_NAMES : named).map((name) => (LOADERS[name] as () => Promise<CommandRow>)()));
+  return Promise.all((wantsAll ? COMMAND_NAMES : named).map((name) => (LOADERS[name] as () => Promise<CommandRow | CommandGroup>)()));
 }

@@ -29,7 +29,7 @@ async function entriesAt(files: FileSystemPort, path: string, all: boolean): Pro
   const stat = await files.stat(path);
   if (stat.kind === "file") return [stat];
   const entries = await files.readdir(path, { all });
-  return all ? entries : entries.filter((entry) => entry.kind === "directory");
+  return all ? entries : entries.filter((entry) => entry.role !== "control");
 }
 
 /** The status of those entries that are queues, by name; queues removed meanwhile are left out. */

@@ -5,8 +5,9 @@ import type { ListedMessage, Page } from "../../core/message.ts";
 import { integerOption, readQueue } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
 import { formatDuration } from "../duration.ts";
+import { writeMessageTable } from "../message-table.ts";
 import type { Session } from "../session.ts";
-import { type Column, writeTable } from "../table.ts";
+import type { Column } from "../table.ts";
 import { preview, visible } from "../visible.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -32,7 +33,7 @@ function row(message: ListedMessage): string[] {
 
 async function printPage(session: Session, page: Page<ListedMessage>): Promise<void> {
   if (session.json) for (const message of page.items) await session.output.json(messageJsonChunks(message));
-  else if (page.items.length > 0) await writeTable(session, COLUMNS, page.items.map(row));
+  else await writeMessageTable(session, COLUMNS, page.items, row);
   await session.output.flush();
 }
 

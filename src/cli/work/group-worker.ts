@@ -5,9 +5,11 @@ import { type Backoff, backoffMs } from "../../core/backoff.ts";
 import { systemClock, systemRandom } from "../../core/clock.ts";
 import { isQueueFSError, QueueFSError } from "../../core/errors.ts";
 import { MAX_DEQUEUE_LIMIT } from "../../core/limits.ts";
+import type { NackAnswer } from "../../core/message.ts";
 import { Availability, rest } from "../../queue/availability.ts";
 import type { Delivery } from "../../queue/delivery.ts";
 import type { NamedQueue } from "../../queue/named-queue.ts";
+import { cancellationsOf } from "../../queue/task-watch.ts";
 
 /** Messages that one program gets. */
 export type Group = readonly Delivery<Uint8Array>[];
@@ -21,8 +23,11 @@ export type Settlement =
   /** The same, and no more are taken for a while. */
   | { readonly as: "release-and-rest"; readonly reason: string };
 
-/** What became of a message. `lost`: it was no longer this worker's when it was to be settled. */
-export type Outcome = "acked" | "nacked" | "dead" | "released" | "lost";
+/**
+ * What became of a message. `cancelled`: removed, since its task is being cancelled. `lost`: it was no longer this worker's when it was to be
+ * settled.
+ */
+export type Outcome = "acked" | "nacked" | "dead" | "released" | "cancelled" | "lost";
 
 /** How a {@link GroupWorker} works. */
 export interface GroupWorkerOptions {
@@ -32,7 +37,10 @@ export interface GroupWorkerOptions {
   readonly groupSize: number;
   /** How retries wait. */
   readonly backoff: Backoff;
-  /** Runs the program on a group. The signal is aborted when all its messages are lost, or the worker stops and the grace is over. */
+  /**
+   * Runs the program on a group. The signal is aborted when each of its messages is lost or belongs to a cancelled task, or the worker stops and
+   * the grace is over.
+   */
   readonly run: (group: Group, signal: AbortSignal) => Promise<Settlement>;
   /** Told what became of a group, message for message. */
   readonly onSettled: (group: Group, outcomes: readonly Outcome[], settlement: Settlement) => void;
@@ -40,6 +48,7 @@ export interface GroupWorkerOptions {
   readonly onError: (error: unknown) => void;
 }
 
+const NACKED: Readonly<Record<NackAnswer, Outcome>> = { pending: "nacked", dead: "dead", cancelled: "cancelled", stale: "lost" };
 /** How often to look although nothing woke the worker, in milliseconds. */
 const POLL_MS = 5_000;
 /** Waits between failed looks, and between failed settlings. */
@@ -157,20 +166,24 @@ export class GroupWorker {
 
   async #run(group: Group): Promise<void> {
     const allLost = new AbortController();
-    let lost = 0;
-    for (const { signal } of group) {
+    const lost = new Set<Delivery<Uint8Array>>();
+    const cancellations = cancellationsOf(this.#queue.backend, systemClock);
+    const unwatch: (() => void)[] = [];
+    for (const delivery of group) {
       // A program cannot unlearn one message of several: as long as one is left, its work is good for something.
       const onLost = (): void => {
-        lost += 1;
-        if (lost === group.length) allLost.abort();
+        lost.add(delivery);
+        if (lost.size === group.length) allLost.abort();
       };
-      if (signal.aborted) onLost();
-      else signal.addEventListener("abort", onLost, { once: true });
+      if (delivery.signal.aborted) onLost();
+      else delivery.signal.addEventListener("abort", onLost, { once: true });
+      if (delivery.task !== undefined) unwatch.push(cancellations.add(delivery.task, onLost));
     }
     const program = this.#options.run(group, AbortSignal.any([allLost.signal, this.#stopPrograms.signal]));
     this.#programs.add(program);
     const settlement = await program;
     this.#programs.delete(program);
+    for (const end of unwatch) end();
     if (settlement.as === "release-and-rest") this.#startFailed = true;
     await this.#settle(group, settlement);
   }
@@ -204,14 +217,14 @@ export class GroupWorker {
           name,
           group.map(({ receipt, deliveryCount }) => ({ receipt, reason, giveUp, delayMs: giveUp ? 0 : this.#delayMs(deliveryCount) })),
         );
-        return answers.map((answer) => (answer === "pending" || answer === "cancelled" ? "nacked" : answer === "dead" ? "dead" : "lost"));
+        return answers.map((answer) => NACKED[answer]);
       }
       default: {
         const answers = await backend.release(
           name,
           group.map(({ receipt }) => receipt),
         );
-        return answers.map((answer) => (answer === "stale" ? "lost" : "released"));
+        return answers.map((answer) => (answer === "stale" ? "lost" : answer));
       }
     }
   }

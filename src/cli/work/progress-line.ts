@@ -12,7 +12,7 @@ const ERASE = "\r\u001b[K";
 export class ProgressLine {
   readonly #session: Session;
   readonly #isDrawn: boolean;
-  readonly #counts: Record<Outcome, number> = { acked: 0, nacked: 0, dead: 0, released: 0, lost: 0 };
+  readonly #counts: Record<Outcome, number> = { acked: 0, nacked: 0, dead: 0, released: 0, cancelled: 0, lost: 0 };
   #running = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isShown = false;

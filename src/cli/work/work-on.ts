@@ -1,6 +1,5 @@
 /** Works a queue off: one program per message, or per group of them. */
 
-import { resolve } from "node:path";
 import { systemClock } from "../../core/clock.ts";
 import { formatTimestamp, messageJsonChunks } from "../../core/codec.ts";
 import { isQueueFSError, QueueFSError, quote } from "../../core/errors.ts";
@@ -12,6 +11,8 @@ import { waitComplete } from "../../queue/wait.ts";
 import { formatDuration } from "../duration.ts";
 import { OutputClosedError, OutputFailedError } from "../output.ts";
 import type { Session } from "../session.ts";
+import { absoluteLocation, STORE_VARIABLE } from "../store-option.ts";
+import { TASK_VARIABLE } from "../task-option.ts";
 import { type Group, GroupWorker, type Outcome, type Settlement } from "./group-worker.ts";
 import { programOutput } from "./program-output.ts";
 import { ProgressLine } from "./progress-line.ts";
@@ -46,6 +47,7 @@ const NO_MESSAGE = {
   QUEUEFS_DELIVERY_COUNT: undefined,
   QUEUEFS_TIMESTAMP: undefined,
   QUEUEFS_COUNT: undefined,
+  [TASK_VARIABLE]: undefined,
 };
 
 function environmentOf(queue: QueueName, group: Group, isBatch: boolean): Record<string, string> {
@@ -57,25 +59,20 @@ function environmentOf(queue: QueueName, group: Group, isBatch: boolean): Record
     QUEUEFS_ID: first.id,
     QUEUEFS_DELIVERY_COUNT: String(first.deliveryCount),
     QUEUEFS_TIMESTAMP: formatTimestamp(first.enqueuedAtMs),
+    ...(first.task === undefined ? {} : { [TASK_VARIABLE]: first.task }),
   };
 }
 
 function* inputOf(group: Group, isBatch: boolean): Generator<Uint8Array> {
-  for (const { id, data, deliveryCount, enqueuedAtMs } of group) {
+  for (const { id, data, deliveryCount, enqueuedAtMs, task } of group) {
     if (!isBatch) {
       yield data;
       continue;
     }
     // Without the receipt: these messages are the worker's to settle.
-    yield* messageJsonChunks({ id, data, deliveryCount, enqueuedAtMs });
+    yield* messageJsonChunks({ id, data, deliveryCount, enqueuedAtMs, ...(task === undefined ? {} : { task }) });
     yield LINE_END;
   }
-}
-
-/** The location of a store from any working folder. */
-function fromAnywhere(location: string): string {
-  const [, scheme, path] = /^(sqlite:)(.+)$/is.exec(location) ?? [];
-  return scheme === undefined || path === undefined ? location : `${scheme}${resolve(path)}`;
 }
 
 /** What a program's end means for its messages. */
@@ -100,7 +97,12 @@ function cannotRun(command: string, why: string, cause?: Error): QueueFSError {
 
 /** Says which messages were not done, and why. */
 function tellFailures(line: ProgressLine, group: Group, outcomes: readonly Outcome[], reason: string): void {
-  const meaning = { nacked: "to be tried again", dead: "moved to the dead letters", lost: "no longer this worker's to settle" };
+  const meaning = {
+    nacked: "to be tried again",
+    dead: "moved to the dead letters",
+    lost: "no longer this worker's to settle",
+    cancelled: "removed, since its task was cancelled",
+  };
   for (const [outcome, words] of Object.entries(meaning)) {
     const ids = group.filter((_, index) => outcomes[index] === outcome).map(({ id }) => id);
     if (ids.length === 0) continue;
@@ -132,7 +134,7 @@ class Work {
     this.#queue = queue;
     this.#command = command;
     this.#options = options;
-    this.#environment = { ...session.environment, ...NO_MESSAGE, QUEUEFS_STORE: store };
+    this.#environment = { ...session.environment, ...NO_MESSAGE, [STORE_VARIABLE]: store };
     this.#line = new ProgressLine(session);
   }
 
@@ -146,7 +148,7 @@ class Work {
       run: (group, signal) => this.#run(group, signal),
       onSettled: (group, outcomes, settlement) => {
         this.#line.count(outcomes);
-        const told = settlement.as === "nack" || outcomes.includes("lost");
+        const told = settlement.as === "nack" || outcomes.includes("lost") || outcomes.includes("cancelled");
         if (told) tellFailures(this.#line, group, outcomes, settlement.as === "nack" ? settlement.reason : "");
       },
       onError: (error) => this.#trouble(error),
@@ -255,5 +257,5 @@ export async function workOn(
   // Whoever makes a queue says so; a misspelt name must not make one.
   await backend.status(name);
   const queue = new NamedQueue(backend, name, { codec: bytesCodec, leaseMs: options.leaseMs });
-  await new Work(session, queue, command, fromAnywhere(await session.storeLocation()), options).do();
+  await new Work(session, queue, command, absoluteLocation(await session.storeLocation()), options).do();
 }
