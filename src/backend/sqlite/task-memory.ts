@@ -13,8 +13,8 @@ import type { TaskId } from "../../core/names.ts";
 import type { TerminalStatus } from "../../core/task.ts";
 import type { Statements } from "./statements.ts";
 
-/** Appended changes after which they are folded: some 20 milliseconds of work, once in so many acks. */
-const MOST_CHANGES = 8_192;
+/** Appended changes after which they are folded: some 40 milliseconds of work at most, once in so many acks. */
+const MOST_CHANGES = 16_384;
 /** Tasks, and counters of tasks, that are remembered at most; with more of them at work the memory begins anew. Some 10 MB. */
 const MOST_REMEMBERED = 50_000;
 

@@ -162,14 +162,14 @@ describe("two connections", () => {
         ids.slice(start, start + 500).map((id) => backend.createTask({ id, type: "import", producer: { leaseMs: 60_000 } })),
       );
     }
-    for (let round = 0; round < 3; round += 1) await Promise.all(ids.map((task) => backend.enqueue(JOBS, messages(1, task))));
+    for (let round = 0; round < 6; round += 1) await Promise.all(ids.map((task) => backend.enqueue(JOBS, messages(1, task))));
     const file = new Database(join(folder, "queue.db"), { readonly: true });
-    expect(file.prepare("SELECT count(*) FROM task_change").pluck().get()).toBeLessThan(9_000);
+    expect(file.prepare("SELECT count(*) FROM task_change").pluck().get()).toBeLessThan(18_000);
     expect(file.prepare("SELECT count(*) FROM task_part").pluck().get()).toBeGreaterThan(0);
     file.close();
-    expect((await backend.task(ids[7] as TaskId)).progress).toMatchObject({ total: 3, unacked: 3 });
+    expect((await backend.task(ids[7] as TaskId)).progress).toMatchObject({ total: 6, unacked: 6 });
     const other = await open();
-    expect((await other.task(ids[2_999] as TaskId)).progress).toMatchObject({ total: 3, unacked: 3 });
+    expect((await other.task(ids[2_999] as TaskId)).progress).toMatchObject({ total: 6, unacked: 6 });
     await isSound(other);
   });
 });
