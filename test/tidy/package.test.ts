@@ -19,7 +19,7 @@ const modules = Object.entries(manifest.exports).flatMap(([subpath, target]) =>
 );
 
 /** Index modules that are a layer's front for the layers above it, and no subpath of the package. */
-const INTERNAL_FRONTS = ["src/cli/commands/index.ts", "src/queue/index.ts", "src/testing/conformance/index.ts"];
+const INTERNAL_FRONTS = ["src/cli/commands/index.ts", "src/queue/index.ts", "src/task/index.ts", "src/testing/conformance/index.ts"];
 
 function filesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
