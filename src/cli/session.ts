@@ -4,7 +4,7 @@ import type { Backend } from "../backend/contract.ts";
 import type { TaskId } from "../core/names.ts";
 import type { StoreOptions } from "../store/open.ts";
 import type { Output } from "./output.ts";
-import { storeLocation } from "./store-option.ts";
+import { isServerLocation, storeLocation, TOKEN_VARIABLE } from "./store-option.ts";
 import { taskOf } from "./task-option.ts";
 import { visibleJson, visibleLines } from "./visible.ts";
 
@@ -108,8 +108,10 @@ export class Session {
     const where = location ?? (await this.storeLocation());
     const { openStore } = await import("../store/open.ts");
     this.signal.throwIfAborted();
+    const token = this.environment[TOKEN_VARIABLE];
     const opening = openStore(where, {
       ...options,
+      ...(token && isServerLocation(where) ? { token } : {}),
       onError: (error) => this.#noteOnce(error instanceof Error ? error.message : String(error)),
     });
     let onAbort = (): void => {};

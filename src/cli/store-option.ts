@@ -7,6 +7,9 @@ import { QueueFSError } from "../core/errors.ts";
 /** The environment variable that names the store where no option does. */
 export const STORE_VARIABLE = "QUEUEFS_STORE";
 
+/** The environment variable that has the token for a QueueFS server, where the location has none. */
+export const TOKEN_VARIABLE = "QUEUEFS_TOKEN";
+
 /**
  * The location of the store: `--store`, else `$QUEUEFS_STORE`, else the SQLite file `queue.db` in the user's data folder, which is made,
  * for the user's eyes only, when it is missing.
@@ -14,7 +17,7 @@ export const STORE_VARIABLE = "QUEUEFS_STORE";
  * @throws QueueFSError `invalid-argument` for an option without text, as an unset variable of a shell gives it
  */
 export async function storeLocation(option: string | undefined, environment: NodeJS.ProcessEnv): Promise<string> {
-  if (option === "") throw new QueueFSError("invalid-argument", "--store needs a location: memory:, sqlite:FILE or redis://…");
+  if (option === "") throw new QueueFSError("invalid-argument", "--store needs a location: memory:, sqlite:FILE, redis://… or http://…");
   const named = option ?? environment[STORE_VARIABLE];
   if (named !== undefined && named !== "") return named;
   const { default: envPaths } = await import("env-paths");
@@ -27,4 +30,9 @@ export async function storeLocation(option: string | undefined, environment: Nod
 export function absoluteLocation(location: string): string {
   const [, scheme, path] = /^(sqlite:)(.+)$/is.exec(location) ?? [];
   return scheme === undefined || path === undefined ? location : `${scheme}${resolve(path)}`;
+}
+
+/** Whether a location is that of a QueueFS server, which may ask for a token. */
+export function isServerLocation(location: string): boolean {
+  return /^https?:/i.test(location);
 }

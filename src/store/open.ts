@@ -4,16 +4,20 @@ import type { Backend } from "../backend/contract.ts";
 import type { Clock, Random } from "../core/clock.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 
-/** Options that every backend understands; `durability` is SQLite's, which others refuse. */
+/** Options of a store. Those that a backend does not know it refuses: `durability` is SQLite's, `token` and `outageMs` a server's. */
 export interface StoreOptions {
-  /** Bytes of one message, and of all messages of one call. 1 to 511 MiB, default 64 MiB. */
+  /** Bytes of one message, and of all messages of one call. 1 to 511 MiB, default 64 MiB; over HTTP what the server allows. */
   readonly maxMessageBytes?: number;
-  /** How long answers to message ids and request ids are remembered, in milliseconds. Default ten minutes. */
+  /** How long answers to message ids and request ids are remembered, in milliseconds. Default ten minutes. Not over HTTP: the server decides. */
   readonly rememberMs?: number;
-  /** How often this process recovers ended leases, in milliseconds. Default 1,000. */
+  /** How often this process recovers ended leases, in milliseconds. Default 1,000. Not over HTTP: the server does it. */
   readonly sweepIntervalMs?: number;
   /** Whether what `enqueue` resolved survives power loss (`full`, the default) or kill -9 only (`normal`). SQLite only. */
   readonly durability?: "full" | "normal";
+  /** The token that a QueueFS server asks for, unless the location has one. HTTP only. */
+  readonly token?: string;
+  /** How long a call waits for a server that is away, in milliseconds. Redis and HTTP only. Default 20,000. */
+  readonly outageMs?: number;
   /** The time; the host's unless given. */
   readonly clock?: Clock;
   /** The randomness; the host's unless given. */
@@ -23,14 +27,15 @@ export interface StoreOptions {
 }
 
 /** The forms of a location, for messages. */
-const FORMS = "memory:, sqlite:FILE, redis://HOST:PORT/DB, rediss://… (TLS) or valkey://…";
+const FORMS = "memory:, sqlite:FILE, redis://HOST:PORT/DB, rediss://… (TLS), valkey://…, http://HOST:PORT or https://…";
 
 /**
  * Opens the store at `location`:
  *
  * - `memory:`: a new store in this process, gone with it;
  * - `sqlite:FILE`: the rest is the path as it is, `sqlite:queue.db` or `sqlite:/var/lib/queue.db`;
- * - `redis://…`, `rediss://…`, `valkey://…`, `valkeys://…`: a server, with `?namespace=NAME` for a prefix of its keys other than `queuefs`.
+ * - `redis://…`, `rediss://…`, `valkey://…`, `valkeys://…`: a server, with `?namespace=NAME` for a prefix of its keys other than `queuefs`;
+ * - `http://…`, `https://…`: a QueueFS server, `queuefs serve`, with its token as `http://:TOKEN@host:port`.
  *
  * @throws QueueFSError `invalid-argument` for a location or option that is not understood; whatever opening the backend throws
  */
@@ -58,6 +63,11 @@ export async function openStore(location: string, options: StoreOptions = {}): P
     case "valkeys": {
       const { openRedis } = await import("../backend/redis/index.ts");
       return openRedis({ ...options, ...readServerLocation(location) });
+    }
+    case "http":
+    case "https": {
+      const { openHttp } = await import("../backend/http/index.ts");
+      return openHttp({ ...options, url: location });
     }
     default:
       // Only the scheme is shown: a location may hold a password.

@@ -49,6 +49,11 @@ const DIRECTIONS: readonly { readonly file: string; readonly refused: readonly s
     legal: ["./state.ts", "../contract.ts", "../../core/errors.ts", "ioredis"],
   },
   {
+    file: "src/backend/http/fixture.ts",
+    refused: ["../memory/index.ts", "../sqlite/index.ts", "../../http/app.ts", "../../queue/worker.ts", "../../index.ts", "hono", "undici"],
+    legal: ["./state.ts", "../contract.ts", "../../core/errors.ts", "node:http"],
+  },
+  {
     file: "src/store/fixture.ts",
     refused: ["../fs/index.ts", "../queue/worker.ts", "../cli/main.ts", "../index.ts", "better-sqlite3", "ioredis"],
     legal: ["../backend/contract.ts", "../backend/sqlite/index.ts", "../core/errors.ts", "node:path"],
