@@ -1,5 +1,6 @@
 /** Queues as files, over any backend. */
 
+export { type ParsedPath, parseNewDirectory, parsePath } from "./path.ts";
 export type {
   FileChange,
   FileHandle,
@@ -11,6 +12,7 @@ export type {
   OpenMode,
   OpenOptions,
   ReadOptions,
+  RemoveOptions,
   WriteAnswer,
   WriteOptions,
 } from "./port.ts";

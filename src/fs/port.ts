@@ -42,7 +42,8 @@ export interface FileStat {
   readonly size: number;
   /**
    * Of a task: when it or one of its messages last changed, in milliseconds since 1970-01-01 UTC. Of all else: when this file face was
-   * opened, since the store keeps no times of change. Use {@link FileSystemPort.watch} to learn of changes.
+   * opened, since the store keeps no times of change; of a queue and its control files, where the face follows changes, when it was last told
+   * of one. Use {@link FileSystemPort.watch} to learn of changes.
    */
   readonly modifiedAtMs: number;
 }
@@ -58,6 +59,22 @@ export interface ReadOptions {
   readonly signal?: AbortSignal;
   /** Of `dequeue` only: makes a repeat after a lost reply safe, as `requestId` of a dequeue of the library does. */
   readonly requestId?: string;
+  /**
+   * Called before the read resolves when it claimed a message, with what gives that back: for readers whose bytes may get lost on their way.
+   * Giving back what was settled meanwhile, or given back before, changes nothing.
+   */
+  readonly onClaim?: (giveBack: () => Promise<void>) => void;
+}
+
+/** Options of {@link FileSystemPort.rm}. */
+export interface RemoveOptions {
+  /** Whether queues under it go too. Default false. */
+  readonly recursive?: boolean;
+  /**
+   * Whether a queue with unacked messages is refused, as a directory with files is by `rmdir`. It is looked at just before: what is enqueued
+   * in that moment is not seen. Default false.
+   */
+  readonly onlyComplete?: boolean;
 }
 
 /** Options of {@link FileSystemPort.write}. */
@@ -178,7 +195,7 @@ export interface FileSystemPort {
    *
    * @throws QueueFSError `not-empty`, `wrong-mode` for a control file and for `/.tasks`, `task-active`, `invalid-argument` for the root
    */
-  rm(path: FilePath, options?: { readonly recursive?: boolean }): Promise<number>;
+  rm(path: FilePath, options?: RemoveOptions): Promise<number>;
   /** Has no effect, for programs that shorten a file before they write it. @throws QueueFSError `is-a-directory`, `wrong-mode` */
   truncate(path: FilePath, size: number): Promise<void>;
   /** Has no effect on what exists: takes and stores no message. */

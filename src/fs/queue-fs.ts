@@ -5,9 +5,11 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { CONTROL_FILES, type ControlFileName, isControlFileName, READ_ONLY } from "../core/control-files.ts";
 import { closedError, isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
 import { DEFAULT_PLAIN_LEASE_MS, MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
-import type { DeliveryOwner } from "../core/message.ts";
+import type { DeliveryOwner, QueueStatus } from "../core/message.ts";
+import type { QueueName } from "../core/names.ts";
 import { checkInteger, type OptionTable, readOptions } from "../core/options.ts";
 import type { Task } from "../core/task.ts";
+import { ChangeTimes } from "./change-times.ts";
 import type { ControlCall } from "./control-reads.ts";
 import { readHandler, writeHandler } from "./control-table.ts";
 import { checkBytes, type WriteCall } from "./control-writes.ts";
@@ -23,6 +25,7 @@ import type {
   FileSystemPort,
   OpenOptions,
   ReadOptions,
+  RemoveOptions,
   WriteAnswer,
   WriteOptions,
 } from "./port.ts";
@@ -42,6 +45,8 @@ export interface QueueFSOptions {
   readonly owner?: DeliveryOwner;
   /** The clock of modification times. Default: the host's. */
   readonly clock?: Clock;
+  /** Whether the modification times of queues and control files follow what the store tells of changes. Default false. */
+  readonly followChanges?: boolean;
   /** Gets failures that no caller waits for: releases after a reader had gone. The lease heals them. Default: they are dropped. */
   readonly onError?: (error: unknown) => void;
 }
@@ -57,6 +62,7 @@ export const QUEUE_FS_OPTIONS = {
   },
   owner: { type: "choice", choices: ["process", "receipt"], default: "receipt", meaning: "who holds what was read from dequeue" },
   clock: { type: "object", meaning: "the clock of modification times" },
+  followChanges: { type: "boolean", default: false, meaning: "whether modification times follow changes" },
   onError: { type: "object", meaning: "gets failures that no caller waits for" },
 } as const satisfies OptionTable;
 
@@ -72,6 +78,12 @@ export const OPEN_OPTIONS = {
 export const READ_OPTIONS = {
   requestId: OPEN_OPTIONS.requestId,
   signal: { type: "object", meaning: "ends the read" },
+  onClaim: { type: "object", meaning: "gets what gives a claimed message back" },
+} as const satisfies OptionTable;
+/** Options of {@link QueueFS.rm}, as a table. */
+export const REMOVE_OPTIONS = {
+  recursive: { type: "boolean", default: false, meaning: "whether queues under it go too" },
+  onlyComplete: { type: "boolean", default: false, meaning: "whether a queue with unacked messages is refused" },
 } as const satisfies OptionTable;
 /** Options of {@link QueueFS.write}, as a table. */
 export const WRITE_OPTIONS = { id: OPEN_OPTIONS.id } as const satisfies OptionTable;
@@ -88,6 +100,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
   readonly #owner: DeliveryOwner;
   readonly #onError: ((error: unknown) => void) | undefined;
   readonly #openedAtMs: number;
+  readonly #changeTimes: ChangeTimes | undefined;
   readonly #files = new Set<OpenFile>();
   readonly #watches = new Set<Watch>();
   /** What goes on although no caller waits for it. */
@@ -101,7 +114,9 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     this.#leaseMs = values.leaseMs;
     this.#owner = values.owner;
     this.#onError = options?.onError;
-    this.#openedAtMs = (options?.clock ?? systemClock).wallMs();
+    const clock = options?.clock ?? systemClock;
+    this.#openedAtMs = clock.wallMs();
+    this.#changeTimes = values.followChanges ? new ChangeTimes(backend, clock) : undefined;
   }
 
   /** See {@link FileSystemPort.read}. */
@@ -111,7 +126,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     const reading = this.#readSide(file, requestId);
     const opened = this.#opened(file, reading, undefined);
     try {
-      return await reading.readAll(options?.signal);
+      return await reading.readAll(options?.signal, options?.onClaim);
     } finally {
       // Not waited for: when the reader has gone, its claim may still be in the air; when it has its bytes, there is nothing to do.
       this.#inBackground(opened.close());
@@ -158,8 +173,8 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     const files = listed.role === "queue" ? Object.keys(CONTROL_FILES).filter(isControlFileName) : [];
     return [
       ...(all && parsed.kind === "root" ? [this.#statDirectory(TASKS_DIRECTORY, "tasks")] : []),
-      ...files.filter((file) => all || !file.startsWith(".")).map((file) => this.#statFile(file)),
-      ...listed.children.map(([name, role]) => this.#statDirectory(name, role)),
+      ...files.filter((file) => all || !file.startsWith(".")).map((file) => this.#statFile(file, queueAt(parsed, ""))),
+      ...listed.children.map(([name, role]) => this.#statDirectory(name, role, queueAt(parsed, name))),
     ];
   }
 
@@ -171,13 +186,9 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
   }
 
   /** See {@link FileSystemPort.rm}. */
-  async rm(path: FilePath, options?: { readonly recursive?: boolean }): Promise<number> {
+  async rm(path: FilePath, options?: RemoveOptions): Promise<number> {
     const parsed = this.#parse(path);
-    const { recursive } = readOptions(
-      "rm",
-      { recursive: { type: "boolean", default: false, meaning: "whether queues under it go too" } },
-      options,
-    );
+    const { recursive, onlyComplete } = readOptions("rm", REMOVE_OPTIONS, options);
     if (parsed.kind === "root") throw new QueueFSError("invalid-argument", "the root cannot be removed; remove the queues in it by name");
     if (parsed.kind === "task" && !parsed.isWait) {
       await this.#backend.removeTask(parsed.id);
@@ -189,6 +200,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
       const what = parsed.kind === "tasks" ? "always there; remove the tasks in it" : instead[parsed.kind];
       throw new QueueFSError("wrong-mode", `permission denied: ${quote(parsed.shown)} cannot be removed, since it is ${what}`);
     }
+    if (onlyComplete) await this.#checkComplete(parsed, recursive);
     try {
       return await this.#backend.removeQueue(parsed.name, { recursive });
     } catch (error) {
@@ -250,6 +262,7 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
   }
 
   async #end(): Promise<void> {
+    this.#changeTimes?.end();
     for (const watch of this.#watches) watch.end();
     for (const file of this.#files) this.#inBackground(file.discard());
     while (this.#background.size > 0) await Promise.all(this.#background);
@@ -323,19 +336,45 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
     if (parsed.kind === "task") return this.#statTask(parsed.isWait ? TASK_WAIT : parsed.id, await this.#backend.task(parsed.id));
     if (parsed.kind === "control") {
       await this.#backend.status(parsed.name);
-      return this.#statFile(parsed.file);
+      return this.#statFile(parsed.file, parsed.name);
     }
     const role = await roleOf(this.#backend, parsed.name);
     if (role === undefined) throw directoryNotFound(parsed.shown);
-    return this.#statDirectory(parsed.name.slice(parsed.name.lastIndexOf("/") + 1), role);
+    return this.#statDirectory(parsed.name.slice(parsed.name.lastIndexOf("/") + 1), role, parsed.name);
   }
 
-  #statDirectory(name: string, role: FileRole): FileStat {
-    return { name, kind: "directory", role, mode: DIRECTORY_MODE, size: 0, modifiedAtMs: this.#openedAtMs };
+  #statDirectory(name: string, role: FileRole, queue?: string): FileStat {
+    const modifiedAtMs = role === "queue" ? this.#changedAtMs(queue) : this.#openedAtMs;
+    return { name, kind: "directory", role, mode: DIRECTORY_MODE, size: 0, modifiedAtMs };
   }
 
-  #statFile(name: ControlFileName): FileStat {
-    return { name, kind: "file", role: "control", mode: CONTROL_FILES[name].mode, size: 0, modifiedAtMs: this.#openedAtMs };
+  #statFile(name: ControlFileName, queue: string): FileStat {
+    return { name, kind: "file", role: "control", mode: CONTROL_FILES[name].mode, size: 0, modifiedAtMs: this.#changedAtMs(queue) };
+  }
+
+  #changedAtMs(queue: string | undefined): number {
+    return (queue === undefined ? undefined : this.#changeTimes?.of(queue)) ?? this.#openedAtMs;
+  }
+
+  /** Refuses a queue that somebody still has work in. @throws QueueFSError `not-empty` */
+  async #checkComplete({ name, shown }: Extract<ParsedPath, { kind: "directory" }>, recursive: boolean): Promise<void> {
+    const statuses = recursive ? await this.#backend.statuses({ under: name }) : await this.#statusIfAny(name);
+    const held = statuses.find(({ pending, processing }) => pending + processing > 0);
+    if (held === undefined) return;
+    throw new QueueFSError(
+      "not-empty",
+      `${quote(shown)} is not empty: queue ${quote(held.queue)} has ${held.pending} pending messages and ${held.processing} in processing; ` +
+        "work them off, clear the queue, or remove it recursively",
+    );
+  }
+
+  async #statusIfAny(queue: QueueName): Promise<QueueStatus[]> {
+    try {
+      return [{ queue, ...(await this.#backend.status(queue)) }];
+    } catch (error) {
+      if (isQueueFSError(error, "queue-not-found")) return [];
+      throw error;
+    }
   }
 
   #statTask(name: string, { updatedAtMs }: Task): FileStat {
@@ -351,6 +390,12 @@ export class QueueFS implements FileSystemPort, AsyncDisposable {
 function writable(file: ControlPath | TaskPath): ControlPath {
   if (file.kind === "control") return file;
   throw new QueueFSError("wrong-mode", `permission denied: ${quote(file.shown)} can only be read (a read gives the task as JSON)`);
+}
+
+/** The queue whose name is `child` in a directory, or the directory itself. */
+function queueAt(parsed: ParsedPath, child: string): string {
+  const name = "name" in parsed ? parsed.name : "";
+  return name === "" || child === "" ? `${name}${child}` : `${name}/${child}`;
 }
 
 function foreignOption(option: string, file: string, shown: string): QueueFSError {

@@ -4,7 +4,7 @@ import { closedError } from "../core/errors.ts";
 import { checkInteger } from "../core/options.ts";
 import { unlessAborted } from "./abort.ts";
 import type { Loaded } from "./control-reads.ts";
-import type { HandleRead } from "./port.ts";
+import type { HandleRead, ReadOptions } from "./port.ts";
 
 const FILE = "this open file";
 const MAX_READ_BYTES = 2 ** 31 - 1;
@@ -42,14 +42,19 @@ export class ReadSide {
     return bytes;
   }
 
-  /** The whole content, for a handle that is read in no other way. */
-  async readAll(signal: AbortSignal | undefined): Promise<Uint8Array> {
+  /** The whole content, for a handle that is read in no other way. @param onClaim see {@link ReadOptions.onClaim} */
+  async readAll(signal: AbortSignal | undefined, onClaim?: ReadOptions["onClaim"]): Promise<Uint8Array> {
     signal?.throwIfAborted();
     this.#checkOpen();
-    const { content } = await unlessAborted(this.#load(), signal);
+    const { content, release } = await unlessAborted(this.#load(), signal);
     const bytes = await unlessAborted(content.readAll(), signal);
     this.#checkOpen();
     this.#given = true;
+    if (release !== undefined) {
+      onClaim?.(async () => {
+        await release();
+      });
+    }
     return bytes;
   }
 

@@ -69,6 +69,7 @@ overEveryStore("directories", (face) => {
     await refusal("not-empty", face.fs.rm("/a"));
     await refusal("not-empty", face.fs.rm("/plain"));
     await refusal("queue-not-found", face.fs.rm("/missing"));
+    await refusal("queue-not-found", face.fs.rm("/missing", { onlyComplete: true }));
     await refusal("queue-not-found", face.fs.rm("/missing", { recursive: true }));
     await refusal("wrong-mode", face.fs.rm("/a/status"));
     await refusal("queue-not-found", face.fs.rm("/missing/status"));
@@ -79,6 +80,19 @@ overEveryStore("directories", (face) => {
     expect(await names("/")).toEqual(["a_b", "ab", "q"]);
     expect(await face.text("/a_b/size")).toBe("1");
     expect(await face.fs.rm("/ab")).toBe(1);
+  });
+
+  test("rm of complete queues only refuses one with pending messages, or messages in processing", async () => {
+    await face.put("/q/enqueue", "one");
+    const onlyComplete = true;
+    expect((await refusal("not-empty", face.fs.rm("/q", { onlyComplete }))).message).toContain("not empty");
+    const { id } = await face.take();
+    await refusal("not-empty", face.fs.rm("/q", { onlyComplete }));
+    await face.fs.mkdir("/q/under");
+    await refusal("not-empty", face.fs.rm("/q", { onlyComplete, recursive: true }));
+    await face.put("/q/ack", id);
+    await refusal("not-empty", face.fs.rm("/q", { onlyComplete }));
+    expect(await face.fs.rm("/q", { onlyComplete, recursive: true })).toBe(2);
   });
 });
 

@@ -215,6 +215,25 @@ describe("claims", () => {
     expect((await backend.dequeue(Q, { limit: 2 })).map((one) => one.deliveryCount)).toEqual([1, 1]);
   });
 
+  test("can be given back by whoever read them whole, until they are settled", async () => {
+    await fs.write("/q/enqueue", utf8("work"));
+    const given: (() => Promise<void>)[] = [];
+    const onClaim = (giveBack: () => Promise<void>): number => given.push(giveBack);
+    await fs.read("/q/dequeue", { onClaim });
+    expect(await backend.status(Q)).toEqual({ pending: 0, processing: 1 });
+    await given[0]?.();
+    expect(await backend.status(Q)).toEqual({ pending: 1, processing: 0 });
+    const { id } = JSON.parse(new TextDecoder().decode(await fs.read("/q/dequeue", { onClaim }))) as { id: string };
+    await fs.write("/q/ack", utf8(id));
+    await given[1]?.();
+    await given[1]?.();
+    expect(await backend.status(Q)).toEqual({ pending: 0, processing: 0 });
+    // Nothing was claimed, so there is nothing to give back.
+    await fs.read("/q/dequeue", { onClaim });
+    await fs.read("/q/status", { onClaim });
+    expect(given).toHaveLength(2);
+  });
+
   test("whose outcome is unknown are not repeated by the same handle", async () => {
     await backend.enqueue(Q, [{ data: utf8("work") }, { data: utf8("more") }]);
     const unknown = new QueueFSError("outcome-unknown", "the connection broke");
