@@ -77,3 +77,13 @@ export const TASK_LISTING_STEP_ITEMS = 1_000;
 export const TASK_STEP_ITEMS = 500;
 /** Tasks that a listing of the directory `/.tasks` names at most; more are listed page by page, by the library or the command line. */
 export const MAX_LISTED_TASKS = 100_000;
+/** Longest wait of one HTTP request for something to happen, in milliseconds: what proxies between usually let pass; clients ask again. */
+export const MAX_LONG_POLL_MS = 60_000;
+/** Client sessions of which an HTTP server remembers answers: 166 new clients a second for ten minutes. */
+export const MAX_REMEMBERED_SESSIONS = 100_000;
+/** Answers that an HTTP server remembers per client session, so that repeats after lost replies are safe; its client needs the last one. */
+export const MAX_REMEMBERED_ANSWERS = 16;
+/** Bytes of all answers that an HTTP server remembers: 64 MiB. */
+export const MAX_REMEMBERED_ANSWER_BYTES = 64 * 1024 * 1024;
+/** How long an HTTP server remembers the answers of a client session that asks nothing, in milliseconds: ten minutes, as stores remember ids. */
+export const REMEMBER_SESSION_MS = 10 * 60 * 1000;

@@ -1,0 +1,230 @@
+/** The server without its sockets: a request in, an answer out. */
+
+import { Hono } from "hono";
+import type { Backend } from "../backend/contract.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { isQueueFSError, QueueFSError } from "../core/errors.ts";
+import { readOptions } from "../core/options.ts";
+import { API_PREFIX, INSTANCE_HEADER } from "../core/wire.ts";
+import { type Caller, Gate, type Token } from "./auth.ts";
+import { BodyBudget, bodyLimit, readStream } from "./body.ts";
+import { allowOrigins } from "./cross-origin.ts";
+import { docsAnswer } from "./docs-page.ts";
+import { type Exchange, exchangeOf, type RequestObserver } from "./exchange.ts";
+import { checkTarget, Neighbourhood } from "./guards.ts";
+import { LongPolls } from "./long-polls.ts";
+import { openApiDocument } from "./openapi.ts";
+import { APP_OPTIONS } from "./options.ts";
+import { noSuchRoute, problemAnswer, wrongMethod } from "./problem.ts";
+import type { Route, Shared } from "./route.ts";
+import { ROUTES } from "./routes/table.ts";
+import { type Serving, serveRoute } from "./serve-route.ts";
+import { Sessions } from "./sessions.ts";
+import { packageVersion } from "./version.ts";
+
+/** Options of {@link createApp}. */
+export interface AppOptions {
+  /** The tokens that let somebody in; without any, everybody who can connect. */
+  readonly tokens?: readonly Token[];
+  /** Host names, beside loopback names and addresses, by which the server may be called. */
+  readonly allowHosts?: readonly string[];
+  /** Origins of web pages that may use the server. */
+  readonly allowOrigins?: readonly string[];
+  /** Requests that may wait at once. Default 2,048. */
+  readonly maxLongPolls?: number;
+  /** Bytes of request bodies in memory at once. Default 512 MiB. */
+  readonly maxBufferedBytes?: number;
+  /** Bytes of path and query. Default 32 KiB. */
+  readonly maxUrlBytes?: number;
+  /** Parameters of a query. Default 64. */
+  readonly maxQueryParameters?: number;
+  /** How long the store may take for one request, in milliseconds. Default 120,000. */
+  readonly answerTimeoutMs?: number;
+  /** Lease of a dequeue that names none, in milliseconds. Default 30,000. */
+  readonly leaseMs?: number;
+  /** Told of every request. */
+  readonly observer?: RequestObserver;
+  /** Called with errors that are no fault of a request. Default: a process warning. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** What routes of other subjects (files, events, metrics) get from the app they are mounted in. */
+export interface AppParts {
+  readonly shared: Shared;
+  readonly budget: BodyBudget;
+}
+
+/** What a handler finds in its context. */
+export interface AppEnv {
+  readonly Bindings: { readonly exchange: Exchange };
+  readonly Variables: {
+    /** Who asks. */
+    caller: Caller;
+    /** The name of the route, for whoever observes. */
+    route: string;
+    /** The error that the answer tells of. */
+    error: unknown;
+  };
+}
+
+/** A server without sockets. */
+export interface App {
+  /** Sent with every answer. Differs between two lives of a server. */
+  readonly instance: string;
+  /** Whether a token is asked for. */
+  readonly asksForToken: boolean;
+  /** Limits of what a request may ask for, which the holder of a socket checks before anything is decoded. */
+  readonly limits: { readonly maxUrlBytes: number; readonly maxQueryParameters: number };
+  /** Answers a request; never rejects. @param exchange what the holder of the socket knows */
+  fetch(request: Request, exchange?: Exchange): Promise<Response>;
+  /** Aborted once the server stops. */
+  readonly drained: AbortSignal;
+  /** Ends all that waits, with what there is, and lets nothing wait any more. Requests are still answered. */
+  drain(): void;
+}
+
+/** Paths that tell nothing of the store, and so ask for no token: probes and documentation. */
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json", `${API_PREFIX}/health`, `${API_PREFIX}/ready`]);
+
+/** A route's path as the router has it. */
+function routerPath(path: string): string {
+  return API_PREFIX + path.replace(/\{(\w+)\}/g, ":$1");
+}
+
+function randomWord(): string {
+  return globalThis.crypto.randomUUID().replaceAll("-", "");
+}
+
+function warnOf(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}
+
+/** Paths of the table with the methods that they have. */
+function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
+  const methods = new Map<string, string[]>();
+  for (const { path, method } of routes) {
+    const list = methods.get(path) ?? [];
+    list.push(method, ...(method === "GET" ? ["HEAD"] : []));
+    methods.set(path, list);
+  }
+  return methods;
+}
+
+/** Adds all routes. */
+function addRoutes(hono: Hono<AppEnv>, serving: Serving): void {
+  for (const route of ROUTES) {
+    hono.on(route.method, routerPath(route.path), (c) => {
+      c.set("route", route.name);
+      const { req } = c;
+      const { pathname, search } = new URL(req.url);
+      return serveRoute(serving, route, {
+        caller: c.var.caller,
+        exchange: c.env.exchange,
+        method: req.method,
+        target: pathname + search,
+        header: (name) => req.header(name),
+        param: (name) => req.param(name),
+        query: () => new URLSearchParams(search),
+      });
+    });
+  }
+  for (const [path, methods] of methodsByPath(ROUTES)) {
+    hono.all(routerPath(path), (c) => {
+      throw wrongMethod(c.req.method, methods);
+    });
+  }
+  const document = openApiDocument(serving.shared.version);
+  hono.get("/openapi.json", (c) => c.json(document));
+  hono.get("/docs", () => docsAnswer(document));
+  hono.get("/", (c) => c.redirect("/docs"));
+  for (const path of ["/openapi.json", "/docs", "/"]) {
+    hono.all(path, (c) => {
+      throw wrongMethod(c.req.method, ["GET", "HEAD"]);
+    });
+  }
+  // The router runs the handler of GET for HEAD, and what follows may take a message for it.
+  hono.use("*", (c, next) => {
+    if (c.req.method === "HEAD") throw wrongMethod("HEAD", ["GET"]);
+    return next();
+  });
+  mountOthers(hono, { shared: serving.shared, budget: serving.budget });
+}
+
+/** The one place where routes of other subjects are mounted: the AGFS file API, events, metrics. */
+function mountOthers(_hono: Hono<AppEnv>, _parts: AppParts): void {}
+
+/**
+ * Makes the server of a store, without sockets. The store stays open when the app is done with: it belongs to whoever opened it.
+ *
+ * @throws QueueFSError `invalid-argument` for an option that is not understood
+ */
+export function createApp(backend: Backend, options: AppOptions = {}): App {
+  const values = readOptions("createApp", APP_OPTIONS, options);
+  const { tokens = [], allowHosts = [], allowOrigins: origins = [], observer, onError = warnOf } = options;
+  const gate = new Gate(tokens);
+  const neighbourhood = new Neighbourhood(allowHosts, origins);
+  const clock: Clock = systemClock;
+  const polls = new LongPolls(backend, values.maxLongPolls, clock);
+  const instance = randomWord();
+  const shared: Shared = { backend, polls, leaseMs: values.leaseMs, instance, version: packageVersion() };
+  const serving: Serving = {
+    shared,
+    sessions: new Sessions(clock),
+    budget: new BodyBudget(values.maxBufferedBytes),
+    bodyLimit: bodyLimit(backend.description.maxMessageBytes),
+    answerTimeoutMs: values.answerTimeoutMs,
+  };
+  const hono = new Hono<AppEnv>();
+  hono.notFound((c) => problemAnswer(noSuchRoute(c.req.path)));
+  hono.onError((error, c) => {
+    const isGone = c.env.exchange.signal.aborted;
+    if (!isQueueFSError(error) && !isGone) onError(error);
+    const told = isGone && !isQueueFSError(error) ? new QueueFSError("aborted", "the client went away") : error;
+    c.set("error", told);
+    return problemAnswer(told);
+  });
+  hono.use("*", async (c, next) => {
+    const begunMs = clock.monotonicMs();
+    const { method } = c.req;
+    observer?.begin?.({ method });
+    await next();
+    const { headers } = c.res;
+    headers.set(INSTANCE_HEADER, instance);
+    headers.set("cache-control", "no-store");
+    headers.set("x-content-type-options", "nosniff");
+    if (polls.drained.aborted) headers.set("connection", "close");
+    const { error, route = "none" } = c.var;
+    const durationMs = clock.monotonicMs() - begunMs;
+    observer?.end?.({ method, route, status: c.res.status, durationMs, ...(error === undefined ? {} : { error }) });
+  });
+  hono.use("*", (c, next) => {
+    const { pathname, search } = new URL(c.req.url);
+    checkTarget(pathname + search, values);
+    neighbourhood.needHost(c.req.header("host"));
+    const life = c.req.header(INSTANCE_HEADER);
+    if (life !== undefined && life !== instance)
+      throw new QueueFSError(
+        "outcome-unknown",
+        "this is another life of the server than the request was sent to first; whether that one did it is forgotten",
+      );
+    return next();
+  });
+  if (neighbourhood.origins.size > 0) hono.use("*", allowOrigins(neighbourhood.origins));
+  hono.use("*", (c, next) => {
+    const { req } = c;
+    if (!OPEN_PATHS.has(req.path)) {
+      neighbourhood.needOrigin({ origin: req.header("origin"), host: req.header("host"), site: req.header("sec-fetch-site") });
+      c.set("caller", gate.caller(req.header("authorization")));
+    }
+    return next();
+  });
+  addRoutes(hono, serving);
+  return {
+    instance,
+    asksForToken: gate.isClosed,
+    limits: { maxUrlBytes: values.maxUrlBytes, maxQueryParameters: values.maxQueryParameters },
+    fetch: async (request, exchange) => hono.fetch(request, { exchange: exchange ?? exchangeOf(request, readStream) }),
+    drained: polls.drained,
+    drain: () => polls.end(),
+  };
+}

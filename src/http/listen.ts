@@ -1,0 +1,236 @@
+/** The sockets of a server: who may listen where, limits on connections, slow clients, and an end that loses nothing. */
+
+import { createServer, type IncomingMessage, type Server as NodeServer, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { type AddressInfo, isIP } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import type { Backend } from "../backend/contract.ts";
+import { QueueFSError, quote } from "../core/errors.ts";
+import { type OptionValues, readOptions } from "../core/options.ts";
+import { type App, type AppOptions, createApp } from "./app.ts";
+import { answerBadly } from "./bad-request.ts";
+import { checkTarget } from "./guards.ts";
+import { APP_OPTIONS, LISTEN_OPTIONS } from "./options.ts";
+import { RequestError } from "./problem.ts";
+import { SlowClients } from "./slow-clients.ts";
+import { SocketExchange } from "./socket-exchange.ts";
+
+/** Options of {@link listen}. */
+export interface ListenOptions extends AppOptions {
+  /** The address to listen on. Default 127.0.0.1; any but a loopback address needs a token. */
+  readonly host?: string;
+  /** Default 7333; 0 for any that is free. */
+  readonly port?: number;
+  /** Certificate and key in PEM. Without them: plain HTTP. */
+  readonly tls?: { readonly cert: string | Uint8Array; readonly key: string | Uint8Array };
+  /** Connections at once. Default 4,096. */
+  readonly maxConnections?: number;
+  /** Bytes of the request line and all headers. Default 64 KiB. */
+  readonly maxHeaderBytes?: number;
+  /** Headers of a request. Default 100. */
+  readonly maxHeaders?: number;
+  /** How long a client may take to send headers, in milliseconds. Default 10,000. */
+  readonly headersTimeoutMs?: number;
+  /** How long a client may take to send a request, in milliseconds. Default 600,000. */
+  readonly requestTimeoutMs?: number;
+  /** What a client must send or take per second, in bytes. Default 1,024; 0 for any. */
+  readonly minimumBytesPerSecond?: number;
+  /** How long an idle connection is kept, in milliseconds. Default 95,000. */
+  readonly keepAliveTimeoutMs?: number;
+  /** How long requests may take to end when the server stops, in milliseconds. Default 30,000. */
+  readonly drainMs?: number;
+}
+
+/** What became of the requests that ran when a server was told to stop. The shape of what workers report, for `stopOnSignals`. */
+export interface DrainReport {
+  /** Requests that came to their end. */
+  readonly finished: number;
+  /** Connections that were cut because theirs did not. */
+  readonly released: number;
+}
+
+/** A server that listens. */
+export interface HttpServer extends AsyncDisposable {
+  /** Where it can be reached, such as `http://127.0.0.1:7333`. */
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Stops: no new connections, waiting requests are answered with what there is, the others finish, and what does not within `drainMs` is cut.
+   * Stopping twice is one stop.
+   */
+  stop(): Promise<DrainReport>;
+  /** The same, for who has no use for the report. */
+  close(): Promise<void>;
+}
+
+type ListenValues = OptionValues<typeof LISTEN_OPTIONS>;
+
+/** How often idle connections are looked for while the server stops, in milliseconds. */
+const IDLE_LOOK_MS = 50;
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "::ffff:127.0.0.1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+/** Serves connections of one server. */
+class Listener implements HttpServer {
+  readonly #app: App;
+  readonly #server: NodeServer;
+  readonly #slow: SlowClients;
+  readonly #drainMs: number;
+  readonly #scheme: string;
+  #running = 0;
+  #finished = 0;
+  #stopping: Promise<DrainReport> | undefined;
+  #onIdle: (() => void) | undefined;
+
+  constructor(app: App, values: ListenValues, tls: ListenOptions["tls"]) {
+    this.#app = app;
+    this.#drainMs = values.drainMs;
+    this.#slow = new SlowClients(values.minimumBytesPerSecond);
+    const limits = {
+      maxHeaderSize: values.maxHeaderBytes,
+      headersTimeout: values.headersTimeoutMs,
+      requestTimeout: Math.max(values.requestTimeoutMs, values.headersTimeoutMs),
+      connectionsCheckingInterval: Math.min(1_000, values.headersTimeoutMs),
+      keepAliveTimeout: values.keepAliveTimeoutMs,
+      // Beside refusing what is ambiguous: a request that two readers may take for two.
+      insecureHTTPParser: false,
+      noDelay: true,
+    };
+    this.#scheme = tls === undefined ? "http" : "https";
+    this.#server =
+      tls === undefined ? createServer(limits) : createSecureServer({ ...limits, cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) });
+    // Node would leave the rest out without a word; they are counted below.
+    this.#server.maxHeadersCount = 0;
+    this.#server.maxConnections = values.maxConnections;
+    const serve = getRequestListener((request, { incoming }) => app.fetch(request, exchanges.get(incoming as IncomingMessage)), {
+      overrideGlobalObjects: false,
+    });
+    const exchanges = new WeakMap<IncomingMessage, SocketExchange>();
+    this.#server.on("request", (incoming, outgoing) => {
+      this.#begin(incoming, outgoing);
+      try {
+        this.#check(incoming, values.maxHeaders);
+      } catch (error) {
+        answerBadly(outgoing, error);
+        return;
+      }
+      exchanges.set(incoming, new SocketExchange(incoming, outgoing));
+      void serve(incoming, outgoing);
+    });
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => answerBadly(socket, error));
+    this.#server.on("connection", (socket) => this.#slow.watch(socket));
+  }
+
+  #begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    this.#running += 1;
+    this.#slow.begin(incoming, outgoing);
+    outgoing.once("close", () => {
+      this.#running -= 1;
+      if (this.#stopping !== undefined && outgoing.writableFinished) this.#finished += 1;
+      if (this.#running === 0) this.#onIdle?.();
+    });
+  }
+
+  /** What must be seen as the client sent it: `Request` has cleaned the path, and forgotten the order of headers. */
+  #check(incoming: IncomingMessage, maxHeaders: number): void {
+    checkTarget(incoming.url ?? "", this.#app.limits);
+    const headers = incoming.rawHeaders.length / 2;
+    if (headers > maxHeaders)
+      throw new RequestError("invalid-argument", 431, `the request has ${headers} headers; the limit is ${maxHeaders}`);
+    const encoding = incoming.headers["content-encoding"] ?? "identity";
+    if (encoding.toLowerCase() !== "identity")
+      throw new RequestError("invalid-argument", 415, `the body is encoded with ${quote(encoding)}; send it as it is`);
+  }
+
+  /** Begins to listen. */
+  async open(host: string, port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", (error: NodeJS.ErrnoException) => {
+        const why = error.code === "EADDRINUSE" ? "somebody else listens there" : (error.code ?? error.message);
+        reject(
+          new QueueFSError("invalid-argument", `cannot listen on ${host}:${port}: ${why}; choose another address or port`, {
+            cause: error,
+          }),
+        );
+      });
+      this.#server.listen({ host, port }, resolve);
+    });
+    this.#server.removeAllListeners("error");
+    this.#server.on("error", () => {});
+  }
+
+  get #address(): AddressInfo {
+    return this.#server.address() as AddressInfo;
+  }
+
+  get port(): number {
+    return this.#address.port;
+  }
+
+  get url(): string {
+    const { address, family, port } = this.#address;
+    return `${this.#scheme}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  }
+
+  stop(): Promise<DrainReport> {
+    this.#stopping ??= this.#drain();
+    return this.#stopping;
+  }
+
+  async #drain(): Promise<DrainReport> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#app.drain();
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+      if (this.#running === 0) resolve();
+    });
+    const late = Symbol("late");
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const deadline = new Promise<typeof late>((resolve) => {
+      timer = setTimeout(() => resolve(late), this.#drainMs);
+    });
+    const sweep = setInterval(() => this.#server.closeIdleConnections(), IDLE_LOOK_MS);
+    await Promise.race([idle, deadline]);
+    const released = this.#running;
+    // Those that are left have sent half a request at most, which nobody has begun to act on, or did not come to their end.
+    this.#server.closeAllConnections();
+    await closed;
+    clearInterval(sweep);
+    clearTimeout(timer);
+    this.#slow.stop();
+    return { finished: this.#finished, released };
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+/**
+ * Serves a store over HTTP. The store stays open when the server has stopped: it belongs to whoever opened it.
+ *
+ * @throws QueueFSError `invalid-argument` for options that are not understood, an address other than loopback without any token, and one
+ *   that cannot be listened on
+ */
+export async function listen(backend: Backend, options: ListenOptions = {}): Promise<HttpServer> {
+  const given = Object.entries(options);
+  const ofApp = Object.fromEntries(given.filter(([name]) => Object.hasOwn(APP_OPTIONS, name)));
+  const values = readOptions("listen", LISTEN_OPTIONS, Object.fromEntries(given.filter(([name]) => !Object.hasOwn(ofApp, name))));
+  const app = createApp(backend, ofApp);
+  const { host, port } = values;
+  if (!isLoopback(host) && !app.asksForToken) {
+    throw new QueueFSError(
+      "invalid-argument",
+      `listening on ${quote(host)} would let everybody in who can reach this host; give the server a token, or listen on 127.0.0.1`,
+    );
+  }
+  const listener = new Listener(app, values, options.tls);
+  await listener.open(host, port);
+  return listener;
+}

@@ -1,0 +1,65 @@
+/** Requests that wait for something to happen: a bounded number at once, all of which end when the server stops. */
+
+import type { Backend } from "../backend/contract.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { QueueFSError } from "../core/errors.ts";
+import { SharedLooks } from "./shared-looks.ts";
+import { WaitingRoom } from "./waiting-room.ts";
+
+/** The long polls of one server. */
+export class LongPolls {
+  readonly room: WaitingRoom;
+  /** The store, with looks that several may share. */
+  readonly looks: SharedLooks;
+  readonly #maximum: number;
+  readonly #drain = new AbortController();
+  #count = 0;
+
+  constructor(backend: Backend, maximum: number, clock: Clock = systemClock) {
+    this.room = new WaitingRoom(backend, clock);
+    this.looks = new SharedLooks(backend);
+    this.#maximum = maximum;
+  }
+
+  /** How many wait. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Aborted when the server stops: whoever waits answers with what there is. */
+  get drained(): AbortSignal {
+    return this.#drain.signal;
+  }
+
+  /**
+   * Runs something that waits. Once the server stops it is not to wait: `waitMs` is then 0.
+   *
+   * @param signal aborted when the client goes away
+   * @param wait gets how long it may wait, and a signal for both ends
+   * @throws QueueFSError `overloaded` when too many wait already
+   */
+  async run<Result>(waitMs: number, signal: AbortSignal, wait: (waitMs: number, signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    if (waitMs === 0 || this.#drain.signal.aborted) return wait(0, signal);
+    if (this.#count >= this.#maximum)
+      throw new QueueFSError("overloaded", `${this.#count} requests wait already, as many as this server lets; ask again later`);
+    this.#count += 1;
+    // By hand: AbortSignal.any of a signal that lives as long as the server keeps every request's alive with it (Node 20).
+    const either = new AbortController();
+    const onAbort = (): void => either.abort(signal.aborted ? signal.reason : this.#drain.signal.reason);
+    signal.addEventListener("abort", onAbort);
+    this.#drain.signal.addEventListener("abort", onAbort);
+    try {
+      return await wait(waitMs, either.signal);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#drain.signal.removeEventListener("abort", onAbort);
+      this.#count -= 1;
+    }
+  }
+
+  /** Ends all waits, and lets none begin. */
+  end(): void {
+    this.room.dismiss();
+    this.#drain.abort(new QueueFSError("closed", "the server stops"));
+  }
+}

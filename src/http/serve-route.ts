@@ -1,0 +1,181 @@
+/** Does what a route of the table says for one request: rights, repeats, time limit, and the answer in the form that is asked for. */
+
+import { systemClock } from "../core/clock.ts";
+import { isQueueFSError, QueueFSError } from "../core/errors.ts";
+import { MAX_LONG_POLL_MS } from "../core/limits.ts";
+import { parseQueueName } from "../core/names.ts";
+import { REQUEST_HEADER, SESSION_HEADER } from "../core/wire.ts";
+import { BytesBeside, encodeFrame, MESSAGES_TYPE } from "../core/wire-bytes.ts";
+import type { Caller } from "./auth.ts";
+import type { BodyBudget } from "./body.ts";
+import { BodyReading, mediaType, parseBody } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+import { problemParts } from "./problem.ts";
+import { type Call, type Route, readQuery, type Shared } from "./route.ts";
+import type { KeptAnswer, Sessions } from "./sessions.ts";
+
+/** What serving needs beside the request. */
+export interface Serving {
+  readonly shared: Shared;
+  readonly sessions: Sessions;
+  readonly budget: BodyBudget;
+  readonly bodyLimit: number;
+  readonly answerTimeoutMs: number;
+}
+
+/** A request as routing gives it. */
+export interface Routed {
+  readonly caller: Caller;
+  readonly exchange: Exchange;
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  header(name: string): string | undefined;
+  param(name: string): string | undefined;
+  query(): URLSearchParams;
+}
+
+const JSON_HEADERS = { "content-type": "application/json" } as const;
+
+/** One request on its way through a route. */
+class Serve {
+  readonly #serving: Serving;
+  readonly #routed: Routed;
+  readonly #route: Route;
+  readonly #reading: BodyReading;
+  readonly #beside: BytesBeside | undefined;
+  readonly #onLost: (() => void)[] = [];
+  /** Whether the client was told something else, or nothing, so that what was done for it is lost. */
+  #isLost = false;
+
+  constructor(serving: Serving, route: Route, routed: Routed) {
+    this.#serving = serving;
+    this.#routed = routed;
+    this.#route = route;
+    this.#reading = new BodyReading(serving.budget, serving.bodyLimit);
+    this.#beside = routed.header("accept")?.includes(MESSAGES_TYPE) ? new BytesBeside() : undefined;
+  }
+
+  async run(): Promise<Response> {
+    this.#checkRights();
+    const session = this.#route.remembered === true ? this.#session() : undefined;
+    try {
+      if (session === undefined) return await this.#inTime(this.#answer());
+      const { status, headers, body } = await this.#inTime(this.#repeatable(session.name, session.number));
+      return new Response(body, { status, headers });
+    } catch (error) {
+      this.#lose();
+      throw error;
+    } finally {
+      this.#reading.end();
+    }
+  }
+
+  #checkRights(): void {
+    const { caller } = this.#routed;
+    if (this.#route.access === "write") caller.needWrite();
+    if (this.#route.scope === "store") caller.needWholeStore();
+    if (this.#route.scope === "queue") caller.needQueue(parseQueueName(this.#routed.param("queue")));
+  }
+
+  /** Who repeats what, when the client numbers its requests. @throws QueueFSError `invalid-argument` */
+  #session(): { readonly name: string; readonly number: number } | undefined {
+    const name = this.#routed.header(SESSION_HEADER);
+    const number = this.#routed.header(REQUEST_HEADER);
+    if (name === undefined && number === undefined) return undefined;
+    if (!/^[\w-]{1,64}$/.test(name ?? "") || !/^\d{1,15}$/.test(number ?? ""))
+      throw new QueueFSError(
+        "invalid-argument",
+        `${SESSION_HEADER} must have 1 to 64 characters of A-Z a-z 0-9 _ -, and ${REQUEST_HEADER} be a whole number; send both or neither`,
+      );
+    // Whoever has another token may not read its answers.
+    return { name: `${this.#routed.caller.key}:${name}`, number: Number(number) };
+  }
+
+  async #answer(): Promise<Response> {
+    const { status = 200, json } = await this.#route.handle(this.#call());
+    if (this.#beside !== undefined && this.#beside.parts.length > 0)
+      return new Response(encodeFrame(json, this.#beside), { status, headers: { "content-type": MESSAGES_TYPE } });
+    return new Response(toText(json), { status, headers: JSON_HEADERS });
+  }
+
+  #repeatable(name: string, number: number): Promise<KeptAnswer> {
+    const { method, target } = this.#routed;
+    return this.#serving.sessions.run(name, number, `${method} ${target}`, async () => {
+      try {
+        const { status = 200, json } = await this.#route.handle(this.#call());
+        return { answer: { status, headers: JSON_HEADERS, body: toText(json) }, isFinal: true };
+      } catch (error) {
+        // What changed nothing may be tried again, and a body that broke off did not even begin.
+        const isFinal = isQueueFSError(error) && !error.retryable && error.code !== "aborted" && error.code !== "closed";
+        if (!isFinal) throw error;
+        return { answer: problemParts(error), isFinal };
+      }
+    });
+  }
+
+  #call(): Call {
+    const routed = this.#routed;
+    const type = mediaType(routed.header("content-type"));
+    let bytes: Promise<Uint8Array> | undefined;
+    const read = (): Promise<Uint8Array> => {
+      bytes ??= routed.exchange.readBody(this.#reading);
+      return bytes;
+    };
+    return {
+      ...this.#serving.shared,
+      caller: routed.caller,
+      header: (name) => routed.header(name),
+      param: (name) => routed.param(name) ?? "",
+      query: (table) => readQuery(table, routed.query()),
+      body: async () => parseBody(type, await read()),
+      bytes: read,
+      contentType: type,
+      ...(this.#beside === undefined ? {} : { beside: this.#beside }),
+      signal: routed.exchange.signal,
+      onLost: (listener) => {
+        if (this.#isLost) listener();
+        else if (this.#onLost.push(listener) === 1) routed.exchange.onLost(() => this.#lose());
+      },
+    };
+  }
+
+  #lose(): void {
+    this.#isLost = true;
+    for (const listener of this.#onLost.splice(0)) listener();
+  }
+
+  /** The answer, unless the store takes too long. What it does later is not undone, and a repeat with the same number gets its answer. */
+  #inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const { slow, access, name } = this.#route;
+    if (slow === "looks-at-all") return answer;
+    const timeoutMs = this.#serving.answerTimeoutMs + (slow === "waits" ? MAX_LONG_POLL_MS : 0);
+    return new Promise((resolve, reject) => {
+      const timer = systemClock.setTimer(() => {
+        const words = `${name} took longer than ${timeoutMs} ms`;
+        this.#lose();
+        reject(
+          access === "write"
+            ? new QueueFSError("outcome-unknown", `${words}: it may or may not have happened`)
+            : new QueueFSError("timed-out", `${words}; ask again later`),
+        );
+      }, timeoutMs);
+      answer.then(resolve, reject).finally(() => timer.cancel());
+    });
+  }
+}
+
+/** A body as text. @throws QueueFSError `message-too-large` beyond what a text can hold */
+function toText(json: unknown): string {
+  try {
+    return JSON.stringify(json);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new QueueFSError("message-too-large", `the answer is too large for JSON; ask for less at once, or accept ${MESSAGES_TYPE}`);
+  }
+}
+
+/** Serves one request. @throws whatever the answer is to tell of as an error */
+export function serveRoute(serving: Serving, route: Route, routed: Routed): Promise<Response> {
+  return new Serve(serving, route, routed).run();
+}

@@ -1,0 +1,63 @@
+/** Cuts clients that send a request, or take an answer, so slowly that they only hold the connection. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** How often connections are looked at, in milliseconds. */
+const LOOK_MS = 5_000;
+
+interface Watched {
+  /** The request and answer that are on the connection now. */
+  current: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse } | undefined;
+  /** Bytes in both directions at the last look; `undefined` when nothing was to be moved then. */
+  atLook: number | undefined;
+}
+
+/** Looks after all connections of a server. */
+export class SlowClients {
+  readonly #minimumBytes: number;
+  readonly #watched = new Map<Socket, Watched>();
+  readonly #timer: ReturnType<typeof setInterval> | undefined;
+
+  /** @param minimumBytesPerSecond 0 for any */
+  constructor(minimumBytesPerSecond: number, lookMs = LOOK_MS) {
+    this.#minimumBytes = (minimumBytesPerSecond * lookMs) / 1_000;
+    if (minimumBytesPerSecond === 0) return;
+    this.#timer = setInterval(() => this.#look(), lookMs);
+    this.#timer.unref();
+  }
+
+  /** Watches a connection until it is closed. */
+  watch(socket: Socket): void {
+    if (this.#timer === undefined) return;
+    this.#watched.set(socket, { current: undefined, atLook: undefined });
+    socket.once("close", () => this.#watched.delete(socket));
+  }
+
+  /** Says which request a connection has now. */
+  begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const watched = this.#watched.get(incoming.socket);
+    if (watched !== undefined) watched.current = { incoming, outgoing };
+  }
+
+  #look(): void {
+    for (const [socket, watched] of this.#watched) {
+      const bytes = isMoving(watched) ? socket.bytesRead + socket.bytesWritten - socket.writableLength : undefined;
+      // The first look only takes the measure: so a client has between one and two spans.
+      if (bytes !== undefined && watched.atLook !== undefined && bytes - watched.atLook < this.#minimumBytes) socket.destroy();
+      watched.atLook = bytes;
+    }
+  }
+
+  /** Ends looking. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** Whether bytes are to come from the client, or to be taken by it: not so while it waits for an answer. */
+function isMoving({ current }: Watched): boolean {
+  if (current === undefined) return false;
+  const { incoming, outgoing } = current;
+  return (!incoming.complete && !outgoing.writableEnded) || (outgoing.writableLength > 0 && !outgoing.writableFinished);
+}

@@ -1,0 +1,111 @@
+/** What the socket knows of one request: whether its client is there, and whether the answer has reached it. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { QueueFSError } from "../core/errors.ts";
+import type { BodyReading } from "./body.ts";
+import type { Exchange } from "./exchange.ts";
+
+/**
+ * How long after an answer was handed to the network a reset still says that it was not read, in milliseconds. A client that ends before
+ * the answer has come makes its host send one at once.
+ */
+const RESET_MS = 2_000;
+
+function gone(): QueueFSError {
+  return new QueueFSError("aborted", "the client went away");
+}
+
+/** One request on a socket. */
+export class SocketExchange implements Exchange {
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  #gone: AbortController | undefined;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#gone !== undefined) return this.#gone.signal;
+    const controller = new AbortController();
+    this.#gone = controller;
+    const outgoing = this.#outgoing;
+    const onClose = (): void => {
+      if (!outgoing.writableFinished) controller.abort(gone());
+    };
+    if (outgoing.closed || outgoing.destroyed) onClose();
+    else outgoing.once("close", onClose);
+    return controller.signal;
+  }
+
+  onLost(listener: () => void): void {
+    const outgoing = this.#outgoing;
+    const { socket } = this.#incoming;
+    let isOver = false;
+    const end = (isLost: boolean): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      socket.off("close", onSocketClose);
+      if (isLost) listener();
+    };
+    const onSocketClose = (hadError: boolean): void => end(hadError || !outgoing.writableFinished);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const onFinish = (): void => {
+      timer = setTimeout(() => end(false), RESET_MS);
+      timer.unref();
+    };
+    if (socket.destroyed) end(true);
+    else {
+      socket.once("close", onSocketClose);
+      if (outgoing.writableFinished) onFinish();
+      else outgoing.once("finish", onFinish);
+    }
+  }
+
+  readBody(reading: BodyReading): Promise<Uint8Array> {
+    const incoming = this.#incoming;
+    return new Promise((resolve, reject) => {
+      const parts: Buffer[] = [];
+      const end = (settle: () => void): void => {
+        incoming.off("data", onData);
+        incoming.off("end", onEnd);
+        incoming.off("error", onBroken);
+        incoming.off("close", onBroken);
+        settle();
+      };
+      const onData = (part: Buffer): void => {
+        try {
+          reading.count(part.byteLength);
+          parts.push(part);
+        } catch (error) {
+          // The rest is not read: whoever answers closes the connection.
+          incoming.pause();
+          this.#outgoing.setHeader("connection", "close");
+          end(() => reject(error));
+        }
+      };
+      const onEnd = (): void => end(() => resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)));
+      const onBroken = (): void => end(() => reject(new QueueFSError("aborted", "the body of the request broke off; nothing was done")));
+      if (incoming.readableEnded) onEnd();
+      else if (incoming.destroyed) onBroken();
+      else {
+        const length = Number(incoming.headers["content-length"] ?? 0);
+        if (length > 0) {
+          try {
+            reading.check(length);
+          } catch (error) {
+            this.#outgoing.setHeader("connection", "close");
+            reject(error);
+            return;
+          }
+        }
+        incoming.on("data", onData);
+        incoming.once("end", onEnd);
+        incoming.once("error", onBroken);
+        incoming.once("close", onBroken);
+      }
+    });
+  }
+}
