@@ -21,6 +21,7 @@ import type * as tasks from "../../core/task.ts";
 import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList } from "../../core/task-request.ts";
 import { nextTurn, TurnCounter } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
+import type { AGAIN } from "./answer.ts";
 import type { Database } from "./connection.ts";
 import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
 import { dequeueFrom } from "./dequeue.ts";
@@ -49,12 +50,17 @@ import { readFailures, readTask, readTasks } from "./task-reading.ts";
 import { cancelTask, checkBatches, createTask, redriveTask, removeTask, renewProducer, sealTask, updateTask } from "./tasks.ts";
 import { isTidyDue, tidyStep } from "./tidy.ts";
 import { WakeUp } from "./wake-up.ts";
-import { type AGAIN, type CallTraits, ITEM_BYTES, Writer } from "./writer.ts";
+import { type CallTraits, ITEM_BYTES, Writer } from "./writer.ts";
 
 /** How often a read that met a busy file is tried before it fails. */
 const READ_ATTEMPTS = 200;
 /** How long opening waits for the write lock before it leaves recovery to the sweep, in milliseconds. */
 const OPEN_PATIENCE_MS = 200;
+
+/** The kind of an enqueue. */
+const ENQUEUE = { is: "enqueue" } as const;
+/** The session of deliveries that belong to whoever knows the receipt. */
+const NOBODY = (): null => null;
 
 /** One open SQLite store. */
 export class SqliteBackend implements Backend {
@@ -68,7 +74,7 @@ export class SqliteBackend implements Backend {
   readonly #writer: Writer;
   readonly #stopSweep: StopPeriodic;
   readonly #turns = new TurnCounter(64);
-  #session: number | undefined;
+  #sessionNumber: number | undefined;
   #search: Search | undefined;
   #closing: Promise<void> | undefined;
 
@@ -108,16 +114,16 @@ export class SqliteBackend implements Backend {
   }
 
   // Written in the transaction of a delivery that it holds; looked up once per transaction, since an earlier one may have been undone.
-  #sessionOf(step: Step): number {
+  readonly #session = (step: Step): number => {
     if (step.session === undefined) {
-      if (this.#session === undefined || step.sql.sessionExists.get(this.#session) === undefined) {
+      if (this.#sessionNumber === undefined || step.sql.sessionExists.get(this.#sessionNumber) === undefined) {
         const { processId, started, namespace } = identifyThisProcess();
-        this.#session = Number(step.sql.insertSession.run(processId, started, namespace).lastInsertRowid);
+        this.#sessionNumber = Number(step.sql.insertSession.run(processId, started, namespace).lastInsertRowid);
       }
-      step.session = this.#session;
+      step.session = this.#sessionNumber;
     }
     return step.session;
-  }
+  };
 
   #write<Result>(check: () => (step: Step) => Result | typeof AGAIN, traits?: CallTraits): Promise<Result> {
     try {
@@ -187,7 +193,7 @@ export class SqliteBackend implements Backend {
           admitTasks(step, copies);
           return enqueueInto(step, row, copies);
         },
-        { bytes: bytes + copies.length * ITEM_BYTES, grows: true },
+        { bytes: bytes + copies.length * ITEM_BYTES, grows: true, kind: ENQUEUE },
       );
     } catch (error) {
       return Promise.reject(error);
@@ -195,11 +201,14 @@ export class SqliteBackend implements Backend {
   }
 
   dequeue(queue: QueueName, options?: shapes.DequeueOptions): Promise<shapes.DeliveredMessage[]> {
-    return this.#write(() => {
+    try {
       const request = checkDequeue(options);
-      return (step) =>
-        dequeueFrom(step, step.queue(queue), request, request.owner === "process" ? () => this.#sessionOf(step) : () => null);
-    });
+      const session = request.owner === "process" ? this.#session : NOBODY;
+      const kind = request.requestId === undefined ? { kind: { is: "dequeue", queue, request, session } as const } : undefined;
+      return this.#writer.run((step) => dequeueFrom(step, step.queue(queue), request, () => session(step)), kind);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   ack(queue: QueueName, items: readonly shapes.AckItem[]): Promise<shapes.AckAnswer[]> {
@@ -223,6 +232,7 @@ export class SqliteBackend implements Backend {
       return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), {
         bytes: bytes + (items.length + forwarded) * ITEM_BYTES,
         grows: forwarded > 0,
+        ...(items.every((item) => item.forward === undefined) ? { kind: { is: "ack", queue, items: copies } } : undefined),
       });
     } catch (error) {
       return Promise.reject(error);
@@ -349,7 +359,7 @@ export class SqliteBackend implements Backend {
       const request = checkNewTask(task);
       const { copies, bytes, messages } = checkBatches(batches, this.#settings.maxMessageBytes);
       this.#space.admit(bytes);
-      return this.#writer.run((step) => createTask(step, request, copies, () => this.#sessionOf(step)), {
+      return this.#writer.run((step) => createTask(step, request, copies, () => this.#session(step)), {
         bytes: bytes + (messages + 1) * ITEM_BYTES,
         grows: true,
       });

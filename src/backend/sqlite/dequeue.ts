@@ -1,16 +1,17 @@
 /** Handing out messages: pending -> processing, in one step with owner, lease and receipt. */
 
-import { QueueFSError } from "../../core/errors.ts";
+import { QueueFSError, queueNotFound } from "../../core/errors.ts";
+import { MAX_DEQUEUE_LIMIT } from "../../core/limits.ts";
 import type { DeliveredMessage } from "../../core/message.ts";
-import { makeReceipt } from "../../core/names.ts";
+import { makeReceipt, type QueueName } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
+import { AGAIN, type Answer } from "./answer.ts";
 import { buryMessage } from "./dead-letters.ts";
 import { idOf, PROCESSING, READY } from "./place.ts";
 import { recoverForDequeue } from "./recovery.ts";
 import { decodeAnswer, encodeAnswer } from "./request-answer.ts";
 import type { QueueRow, Step } from "./step.ts";
 import { withdraw } from "./task-cancelling.ts";
-import { AGAIN } from "./writer.ts";
 
 /** Payload bytes of one answer at most, unless its first message alone has more: 64 MiB. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
@@ -26,6 +27,70 @@ interface Candidate {
   readonly id: unknown;
   readonly task: number | null;
   readonly data: unknown;
+}
+
+/** What is available in one queue, read ahead for the calls of one transaction. Nothing else may change the queue while it is used. */
+class Supply {
+  readonly #step: Step;
+  readonly #queue: QueueRow;
+  #wanted: number;
+  #candidates: Candidate[] = [];
+  #next = 0;
+
+  /** @param wanted messages that all its calls want together */
+  constructor(step: Step, queue: QueueRow, wanted: number) {
+    this.#step = step;
+    this.#queue = queue;
+    this.#wanted = wanted;
+    recoverForDequeue(step, queue);
+  }
+
+  /** The next one, which stays the next until it is taken, or `undefined` when none is available. */
+  peek(): Candidate | undefined {
+    if (this.#next < this.#candidates.length) return this.#candidates[this.#next];
+    const { pending, delayed, name } = this.#queue;
+    // What was due beyond the bound of one recovery may be all that is left.
+    if (pending === delayed && this.#candidates.length > 0) recoverForDequeue(this.#step, this.#queue);
+    if (this.#queue.pending === this.#queue.delayed) return undefined;
+    this.#candidates = findCandidates(this.#step, this.#queue, Math.min(Math.max(this.#wanted, 1), MAX_DEQUEUE_LIMIT));
+    this.#next = 0;
+    if (this.#candidates.length > 0) return this.#candidates[0];
+    throw new QueueFSError(
+      "store-corrupt",
+      `queue "${name}" counts ${pending - delayed} messages that are not in the file; run queuefs doctor, restore a backup`,
+    );
+  }
+
+  /** Says that the next one was taken, and whether it was handed out. */
+  took(isHandedOut: boolean): void {
+    this.#next += 1;
+    if (isHandedOut) this.#wanted -= 1;
+  }
+}
+
+/** One dequeue without a request id. */
+export interface DequeueCall {
+  readonly queue: QueueName;
+  readonly request: DequeueRequest;
+  /** Who holds the deliveries, `null` for whoever knows the receipt. */
+  readonly session: (step: Step) => number | null;
+}
+
+/** Several dequeues of one transaction: what they take is read once for all of them. */
+export function dequeueTogether(step: Step, calls: readonly DequeueCall[]): Answer<DeliveredMessage[] | typeof AGAIN>[] {
+  const wanted = new Map<QueueName, number>();
+  for (const { queue, request } of calls) wanted.set(queue, (wanted.get(queue) ?? 0) + request.limit);
+  const supplies = new Map<QueueName, Supply>();
+  return calls.map(({ queue: name, request, session }) => {
+    const queue = step.findQueue(name);
+    if (queue === undefined) return { error: queueNotFound(name) };
+    let supply = supplies.get(name);
+    if (supply === undefined) {
+      supply = new Supply(step, queue, wanted.get(name) as number);
+      supplies.set(name, supply);
+    }
+    return { value: deliver(step, queue, supply, request, () => session(step)) };
+  });
 }
 
 /** Hands out the oldest available messages of a queue. @param session who holds them, `null` for whoever knows the receipt */
@@ -45,51 +110,46 @@ export function dequeueFrom(
       return decodeAnswer(known[2]);
     }
   }
-  recoverForDequeue(step, queue);
-  const deliveries: DeliveredMessage[] = [];
-  let bytes = 0;
-  let passed = 0;
-  while (deliveries.length < request.limit && queue.pending > queue.delayed) {
-    const candidates = findCandidates(step, queue, request.limit - deliveries.length);
-    if (candidates.length === 0) {
-      if (deliveries.length > 0) break;
-      throw new QueueFSError(
-        "store-corrupt",
-        `queue "${queue.name}" counts ${queue.pending - queue.delayed} messages that are not in the file; run queuefs doctor, restore a backup`,
-      );
-    }
-    for (const candidate of candidates) {
-      const size = sizeOf(candidate.data);
-      if (deliveries.length > 0 && bytes + size > ANSWER_BYTES) return remember(step, queue, request, requestArguments, deliveries);
-      bytes += size;
-      const delivery = handOut(step, queue, candidate, request, session);
-      if (delivery !== undefined) deliveries.push(delivery);
-      else passed += 1;
-    }
-    // A queue full of messages of cancelled tasks must not hold the store for long; empty would be the wrong answer.
-    if (passed >= PASSED_PER_STEP || (passed > 0 && bytes >= ANSWER_BYTES)) {
-      if (deliveries.length === 0) return AGAIN;
-      break;
-    }
-  }
-  return remember(step, queue, request, requestArguments, deliveries);
-}
-
-function remember(
-  step: Step,
-  queue: QueueRow,
-  request: DequeueRequest,
-  requestArguments: string,
-  deliveries: DeliveredMessage[],
-): DeliveredMessage[] {
-  if (request.requestId !== undefined && deliveries.length > 0) {
+  const deliveries = deliver(step, queue, new Supply(step, queue, request.limit), request, session);
+  if (requestId !== undefined && deliveries !== AGAIN && deliveries.length > 0) {
     step.sql.rememberRequest.run(
       queue.life,
-      request.requestId,
+      requestId,
       Math.ceil(step.nowMs + step.context.rememberMs),
       requestArguments,
       encodeAnswer(deliveries),
     );
+  }
+  return deliveries;
+}
+
+function deliver(
+  step: Step,
+  queue: QueueRow,
+  supply: Supply,
+  request: DequeueRequest,
+  session: () => number | null,
+): DeliveredMessage[] | typeof AGAIN {
+  const deliveries: DeliveredMessage[] = [];
+  let bytes = 0;
+  let passed = 0;
+  while (deliveries.length < request.limit) {
+    const candidate = supply.peek();
+    if (candidate === undefined) break;
+    const size = sizeOf(candidate.data);
+    if (deliveries.length > 0 && bytes + size > ANSWER_BYTES) break;
+    bytes += size;
+    const delivery = handOut(step, queue, candidate, request, session);
+    supply.took(delivery !== undefined);
+    if (delivery !== undefined) {
+      deliveries.push(delivery);
+      continue;
+    }
+    passed += 1;
+    // A queue full of messages of cancelled tasks must not hold the store for long; empty would be the wrong answer.
+    if (passed < PASSED_PER_STEP && bytes < ANSWER_BYTES) continue;
+    if (deliveries.length === 0) return AGAIN;
+    break;
   }
   return deliveries;
 }
@@ -125,17 +185,26 @@ function readyCandidates(step: Step, queue: QueueRow, limit: number): Candidate[
 
 // Read one after the other, so that a large batch of large messages is not read whole only to be cut afterwards.
 function untouchedCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
+  if (limit === 1) {
+    // The commonest call; an iterator costs more than the row.
+    const row = step.sql.untouchedMessages.get(queue.slot, queue.head, queue.slot, 1) as UntouchedColumns | undefined;
+    return row === undefined ? [] : [untouchedCandidate(row)];
+  }
   const candidates: Candidate[] = [];
   let bytes = 0;
-  const rows = step.sql.untouchedMessages.iterate(queue.slot, queue.head, queue.slot, limit) as Iterable<
-    [number, unknown, unknown, number | null, unknown]
-  >;
-  for (const [sequence, enqueuedAt, id, task, data] of rows) {
-    candidates.push({ sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, task, data });
-    bytes += sizeOf(data);
+  for (const row of step.sql.untouchedMessages.iterate(queue.slot, queue.head, queue.slot, limit) as Iterable<UntouchedColumns>) {
+    const candidate = untouchedCandidate(row);
+    candidates.push(candidate);
+    bytes += sizeOf(candidate.data);
     if (bytes >= ANSWER_BYTES) break;
   }
   return candidates;
+}
+
+type UntouchedColumns = [sequence: number, enqueuedAt: unknown, id: unknown, task: number | null, data: unknown];
+
+function untouchedCandidate([sequence, enqueuedAt, id, task, data]: UntouchedColumns): Candidate {
+  return { sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, task, data };
 }
 
 function sizeOf(data: unknown): number {

@@ -31,9 +31,12 @@ export function deliveryOf(queue: QueueRow, receipt: Receipt): { sequence: numbe
 
 /** Removes the message of an ended delivery for good, and what is remembered of its id if its time is over. */
 export function removeMessage(step: Step, queue: QueueRow, sequence: number, chosen: number): void {
-  if (chosen === 1) {
-    const [id] = (step.sql.idAt.get(queue.slot, sequence) ?? [null]) as [string | null];
-    if (id !== null) step.sql.forgetChosenIdIfDue.run(queue.life, id, step.nowMs);
-  }
+  if (chosen === 1) forgetChosenId(step, queue, sequence);
   step.sql.deleteMessage.run(queue.slot, sequence);
+}
+
+/** Forgets the chosen id of a message that is about to be removed, if its time is over. */
+export function forgetChosenId(step: Step, queue: QueueRow, sequence: number): void {
+  const [id] = (step.sql.idAt.get(queue.slot, sequence) ?? [null]) as [string | null];
+  if (id !== null) step.sql.forgetChosenIdIfDue.run(queue.life, id, step.nowMs);
 }

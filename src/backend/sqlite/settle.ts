@@ -1,11 +1,13 @@
 /** The ends of a delivery: ack, nack, release; and its renewal. */
 
+import { queueNotFound } from "../../core/errors.ts";
 import type { AckAnswer, AckItem, ExtendItem, NackAnswer, NackItem, ReleaseAnswer } from "../../core/message.ts";
-import { type MessageId, placeOfMessageId, type Receipt } from "../../core/names.ts";
+import { type MessageId, placeOfMessageId, type QueueName, type Receipt } from "../../core/names.ts";
 import { storableReason, usedUpReason } from "../../core/request.ts";
+import type { Answer } from "./answer.ts";
 import { buryMessage } from "./dead-letters.ts";
 import { admitTasks, enqueueInto } from "./enqueue.ts";
-import { DELAYED, deliveryOf, idOf, PROCESSING, READY, removeMessage } from "./place.ts";
+import { DELAYED, deliveryOf, forgetChosenId, idOf, PROCESSING, READY, removeMessage } from "./place.ts";
 import type { QueueRow, Step } from "./step.ts";
 import { withdraw } from "./task-cancelling.ts";
 
@@ -23,6 +25,105 @@ export function ackItems(step: Step, queue: QueueRow, items: readonly AckItem[])
     const forwarded = (item.forward ?? []).map((forward) => enqueueInto(step, step.queue(forward.queue), forward.messages));
     return { outcome: "acked", forwarded };
   });
+}
+
+/** One ack that forwards nothing. */
+export interface AckCall {
+  readonly queue: QueueName;
+  readonly items: readonly AckItem[];
+}
+
+/** One item of one of several acks. */
+interface ReceiptToAck {
+  readonly sequence: number;
+  readonly token: number;
+  readonly answers: AckAnswer[];
+  readonly index: number;
+}
+
+/** Consecutive places from which on removing them as a range costs less than one by one. */
+const SHORTEST_RANGE = 3;
+
+/** Several acks of one transaction: what lies side by side is looked at and removed in one go. */
+export function ackTogether(step: Step, calls: readonly AckCall[]): Answer<AckAnswer[]>[] {
+  const byQueue = new Map<QueueRow, ReceiptToAck[]>();
+  const outcomes = calls.map(({ queue: name, items }): Answer<AckAnswer[]> => {
+    const queue = step.findQueue(name);
+    if (queue === undefined) return { error: queueNotFound(name) };
+    let receipts = byQueue.get(queue);
+    if (receipts === undefined) {
+      receipts = [];
+      byQueue.set(queue, receipts);
+    }
+    const answers = new Array<AckAnswer>(items.length).fill(STALE);
+    for (const [index, { receipt }] of items.entries()) {
+      const delivery = deliveryOf(queue, receipt);
+      if (delivery !== undefined) receipts.push({ ...delivery, answers, index });
+    }
+    return { value: answers };
+  });
+  for (const [queue, receipts] of byQueue) ackReceipts(step, queue, receipts);
+  return outcomes;
+}
+
+const STALE: AckAnswer = { outcome: "stale" };
+
+function ackReceipts(step: Step, queue: QueueRow, receipts: ReceiptToAck[]): void {
+  // Stable: of the same receipt twice the earlier one is acked.
+  receipts.sort((left, right) => left.sequence - right.sequence);
+  for (let start = 0; start < receipts.length; ) {
+    let end = start + 1;
+    while (end < receipts.length && sequenceAt(receipts, end) === sequenceAt(receipts, end - 1) + 1) end += 1;
+    if (end - start >= SHORTEST_RANGE) ackRange(step, queue, receipts.slice(start, end));
+    else for (const receipt of receipts.slice(start, end)) ackReceipt(step, queue, receipt);
+    start = end;
+  }
+}
+
+function sequenceAt(receipts: readonly ReceiptToAck[], index: number): number {
+  return (receipts[index] as ReceiptToAck).sequence;
+}
+
+function ackReceipt(step: Step, queue: QueueRow, { sequence, token, answers, index }: ReceiptToAck): void {
+  const ended = step.sql.endDelivery.get(queue.slot, sequence, token) as Ended | undefined;
+  if (ended === undefined) return;
+  finishAck(step, queue, sequence, ended);
+  answers[index] = { outcome: "acked", forwarded: [] };
+}
+
+/** Acks deliveries of consecutive places: those that are current, in stretches that are removed as ranges. */
+function ackRange(step: Step, queue: QueueRow, receipts: readonly ReceiptToAck[]): void {
+  const first = sequenceAt(receipts, 0);
+  const rows = step.sql.deliveriesBetween.all(queue.slot, first, queue.slot, sequenceAt(receipts, receipts.length - 1)) as [
+    sequence: number,
+    token: number,
+    ...ended: Ended,
+  ][];
+  let from = 0;
+  let until = 0;
+  for (const [sequence, token, chosen, task] of rows) {
+    const receipt = receipts[sequence - first] as ReceiptToAck;
+    if (receipt.token !== token) continue;
+    receipt.answers[receipt.index] = { outcome: "acked", forwarded: [] };
+    if (sequence !== until) {
+      removeRange(step, queue, from, until);
+      from = sequence;
+    }
+    until = sequence + 1;
+    if (chosen === 1) forgetChosenId(step, queue, sequence);
+    if (task !== null) step.tasks.settled(task, queue.slot, "done");
+  }
+  removeRange(step, queue, from, until);
+}
+
+/** Removes the deliveries and messages of the places from `from` on, up to the one before `until`. */
+function removeRange(step: Step, queue: QueueRow, from: number, until: number): void {
+  if (from === until) return;
+  step.sql.deletePlacesBetween.run(queue.slot, from, queue.slot, until);
+  step.sql.deleteMessagesBetween.run(queue.slot, from, queue.slot, until);
+  queue.processing -= until - from;
+  queue.acked += until - from;
+  step.touch(queue);
 }
 
 function ackOne(step: Step, queue: QueueRow, receipt: Receipt): boolean {

@@ -7,8 +7,11 @@ import { backoffMs } from "../../core/backoff.ts";
 import { closedError, isQueueFSError, QueueFSError } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
 import { TurnCounter } from "../../core/turn.ts";
+import { AGAIN, type Answer } from "./answer.ts";
 import type { Database } from "./connection.ts";
+import { type DequeueCall, dequeueTogether } from "./dequeue.ts";
 import type { SqliteSettings } from "./options.ts";
+import { type AckCall, ackTogether } from "./settle.ts";
 import { isBusy, isCorrupt, isFull, translate } from "./sqlite-error.ts";
 import { Step, type StoreContext } from "./step.ts";
 
@@ -20,8 +23,11 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** What an item of a call counts beside its payload, in bytes: some 30,000 items take as long as that many bytes. */
 export const ITEM_BYTES = 256;
 
-/** What an operation returns that did a part of its work and is to go on in another transaction, so that others get their turn. */
-export const AGAIN = Symbol("again");
+/**
+ * A call of a kind of which several are better done together. The calls of one transaction are made at once, so their order is free: between
+ * two that have no such kind, all that stores comes first, then all that acks, then all that hands out.
+ */
+export type Kind = { readonly is: "enqueue" } | ({ readonly is: "ack" } & AckCall) | ({ readonly is: "dequeue" } & DequeueCall);
 
 /** What the writer should know of a call. */
 export interface CallTraits {
@@ -31,9 +37,12 @@ export interface CallTraits {
   readonly grows?: boolean;
   /** How long it waits while others hold the write lock, in milliseconds. Default: the store's option. */
   readonly patienceMs?: number;
+  /** What it is, if others of its kind can be done together with it. */
+  readonly kind?: Kind;
 }
 
-interface Call extends Required<CallTraits> {
+interface Call extends Required<Omit<CallTraits, "kind">> {
+  readonly kind: Kind | undefined;
   readonly operation: (step: Step) => unknown;
   /** When it first found the lock taken, by the monotonic clock in milliseconds. */
   busySinceMs: number | undefined;
@@ -87,12 +96,13 @@ export class Writer {
         reject(refusal);
         return;
       }
-      const { bytes = 0, grows = false, patienceMs = this.#settings.busyTimeoutMs } = traits ?? {};
+      const { bytes = 0, grows = false, patienceMs = this.#settings.busyTimeoutMs, kind } = traits ?? {};
       this.#waiting.push({
         operation,
         bytes,
         grows,
         patienceMs,
+        kind,
         busySinceMs: undefined,
         resolve: resolve as (value: unknown) => void,
         reject,
@@ -161,15 +171,18 @@ export class Writer {
   /** Runs all calls in one transaction; gives the answers after the commit. Throws, with nothing changed, when the transaction failed. */
   #transaction(calls: readonly Call[]): void {
     this.#begin.run();
-    const answers = new Array<{ value: unknown } | { error: QueueFSError }>(calls.length);
+    const answers = new Array<Answer>(calls.length);
     const step = new Step(this.#context);
     try {
-      for (const [index, call] of calls.entries()) {
-        try {
-          answers[index] = { value: call.operation(step) };
-        } catch (error) {
-          if (!isQueueFSError(error) || error.code === "internal" || !this.#database.inTransaction) throw error;
-          answers[index] = { error };
+      for (let index = 0; index < calls.length; ) {
+        let end = index;
+        while (end < calls.length && calls[end]?.kind !== undefined) end += 1;
+        if (end - index > 1) {
+          this.#performTogether(step, calls, answers, index, end);
+          index = end;
+        } else {
+          answers[index] = this.#perform(step, calls[index] as Call);
+          index += 1;
         }
       }
       step.finish();
@@ -180,12 +193,40 @@ export class Writer {
       throw error;
     }
     for (const [index, call] of calls.entries()) {
-      const answer = answers[index] as { value: unknown } | { error: QueueFSError };
+      const answer = answers[index] as Answer;
       if ("error" in answer) call.reject(answer.error);
       else if (answer.value === AGAIN) this.#waiting.push(call);
       else call.resolve(answer.value);
     }
     if (step.changed) this.#hooks.onCommit(step.changedQueues);
+  }
+
+  #perform(step: Step, call: Call): Answer {
+    try {
+      return { value: call.operation(step) };
+    } catch (error) {
+      if (!isQueueFSError(error) || error.code === "internal" || !this.#database.inTransaction) throw error;
+      return { error };
+    }
+  }
+
+  #performTogether(step: Step, calls: readonly Call[], answers: Answer[], start: number, end: number): void {
+    const acks: AckCall[] = [];
+    const ackIndexes: number[] = [];
+    const dequeues: DequeueCall[] = [];
+    const dequeueIndexes: number[] = [];
+    for (let index = start; index < end; index += 1) {
+      const call = calls[index] as Call;
+      if (call.kind?.is === "ack") {
+        acks.push(call.kind);
+        ackIndexes.push(index);
+      } else if (call.kind?.is === "dequeue") {
+        dequeues.push(call.kind);
+        dequeueIndexes.push(index);
+      } else answers[index] = this.#perform(step, call);
+    }
+    for (const [position, answer] of ackTogether(step, acks).entries()) answers[ackIndexes[position] as number] = answer;
+    for (const [position, answer] of dequeueTogether(step, dequeues).entries()) answers[dequeueIndexes[position] as number] = answer;
   }
 
   #finishTransaction(): void {

@@ -37,6 +37,17 @@ SELECT delivery_count, chosen, task, reason FROM place WHERE key = ? << 46 | ? A
 -- name: endDelivery
 DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ? RETURNING chosen, task
 
+-- name: deliveriesBetween
+-- Current deliveries of some consecutive places.
+SELECT key & 70368744177663 AS sequence, token, chosen, task FROM place
+WHERE key >= ? << 46 | ? AND key <= ? << 46 | ? AND state = 1 ORDER BY key
+
+-- name: deletePlacesBetween
+DELETE FROM place WHERE key >= ? << 46 | ? AND key < ? << 46 | ?
+
+-- name: deleteMessagesBetween
+DELETE FROM message WHERE key >= ? << 46 | ? AND key < ? << 46 | ?
+
 -- name: endAnyDelivery
 DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 RETURNING chosen, task
 
