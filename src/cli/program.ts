@@ -33,6 +33,8 @@ interface Run {
   readonly output: Output;
   readonly signal: AbortSignal;
   exitCode: number;
+  /** Whether the command ends in its own time once it is asked to, however often. */
+  endsInOwnTime: boolean;
 }
 
 /** The program with all commands. */
@@ -75,7 +77,9 @@ function describeCommand(parent: Command, row: CommandRow | CommandGroup): Comma
 
 function addCommand(parent: Command, row: CommandRow, options: () => GlobalOptions, run: Run): void {
   row.define(describeCommand(parent, row), async (work) => {
-    const session = new Session(run.parts, run.output, options(), run.signal);
+    const session = new Session(run.parts, run.output, options(), run.signal, () => {
+      run.endsInOwnTime = true;
+    });
     let failed = false;
     try {
       run.exitCode = (await work(session)) ?? 0;
@@ -143,15 +147,15 @@ export async function run(parts: ProcessParts): Promise<number> {
   const output = new Output(parts.stdout);
   parts.stderr.on("error", () => {});
   const controller = new AbortController();
+  const state: Run = { parts, output, signal: controller.signal, exitCode: 0, endsInOwnTime: false };
   const onSignal = (name: InterruptingSignal): void => {
     const reason = new InterruptedError(name);
     // A second signal means: now. But a terminal that is closed may say so twice.
-    if (controller.signal.aborted && name !== "SIGHUP") parts.exit(reason.exitCode);
+    if (controller.signal.aborted && name !== "SIGHUP" && !state.endsInOwnTime) parts.exit(reason.exitCode);
     controller.abort(reason);
   };
   const signals = Object.keys(INTERRUPTING_SIGNALS) as InterruptingSignal[];
   for (const signal of signals) parts.on(signal, onSignal);
-  const state: Run = { parts, output, signal: controller.signal, exitCode: 0 };
   // Timers and sockets of a store let a process end; a command must not end in the middle because nothing else holds it.
   const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
   let text = "";

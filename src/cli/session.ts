@@ -48,10 +48,13 @@ export class Session {
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
   readonly #store: string | undefined;
+  readonly #onOwnTime: () => void;
   readonly #opened: Backend[] = [];
   #lastNote = "";
 
-  constructor(parts: ProcessParts, output: Output, options: GlobalOptions, signal: AbortSignal) {
+  /** @param onOwnTime called by {@link endInOwnTime} */
+  constructor(parts: ProcessParts, output: Output, options: GlobalOptions, signal: AbortSignal, onOwnTime: () => void = () => {}) {
+    this.#onOwnTime = onOwnTime;
     this.json = options.json === true;
     this.output = output;
     this.input = parts.stdin;
@@ -59,6 +62,11 @@ export class Session {
     this.signal = signal;
     this.environment = parts.env;
     this.#store = options.store;
+  }
+
+  /** Says that the command comes to its end by itself, within a bounded time, once {@link signal} is aborted: a second signal changes nothing then. */
+  endInOwnTime(): void {
+    this.#onOwnTime();
   }
 
   /** Whether colours are wanted: on a terminal, unless `NO_COLOR` is set or the terminal is a dumb one. */

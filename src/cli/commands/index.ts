@@ -23,6 +23,7 @@ const LOADERS: Readonly<Record<string, () => Promise<CommandRow | CommandGroup>>
   work: async () => (await import("./work.ts")).work,
   cat: async () => (await import("./cat.ts")).cat,
   write: async () => (await import("./write.ts")).write,
+  serve: async () => (await import("./serve.ts")).serve,
   doctor: async () => (await import("./doctor.ts")).doctor,
   migrate: async () => (await import("./migrate.ts")).migrate,
 };
