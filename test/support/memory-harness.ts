@@ -7,7 +7,7 @@ import { type ConformanceHarness, ManualClock, SeededRandom } from "../../src/te
 /** The harness of the memory backend. */
 export const memoryHarness: ConformanceHarness = {
   name: "memory",
-  capabilities: ["manual-clock", "wall-clock-steps", "bounded"],
+  capabilities: ["manual-clock", "wall-clock-steps", "process-owners", "bounded"],
   spanMs: 1000,
   async createStore() {
     const clock = new ManualClock();

@@ -12,7 +12,7 @@ export function redisHarness(): { harness: ConformanceHarness; begin(): Promise<
   let stores = 0;
   const harness: ConformanceHarness = {
     name: "redis",
-    capabilities: ["durable"],
+    capabilities: ["durable", "process-owners"],
     // Long against the steps of a case even when other tests keep the machine busy.
     spanMs: 500,
     async createStore() {

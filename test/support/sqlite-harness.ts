@@ -11,7 +11,7 @@ import { type ConformanceHarness, ManualClock, SeededRandom } from "../../src/te
 export function sqliteHarness(durability: "full" | "normal"): ConformanceHarness {
   return {
     name: `sqlite, durability ${durability}`,
-    capabilities: ["durable", "manual-clock", "wall-clock-steps"],
+    capabilities: ["durable", "manual-clock", "wall-clock-steps", "process-owners"],
     spanMs: 1000,
     async createStore() {
       const folder = await mkdtemp(join(tmpdir(), "queuefs-conformance-"));

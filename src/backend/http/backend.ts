@@ -75,8 +75,10 @@ export class HttpBackend implements Backend {
 
   /** Sends items, each of which gets its answer. */
   async #items<Answer>(path: string, kind: "repeatable" | "once", key: string, items: readonly unknown[]): Promise<Answer[]> {
+    // The array is the caller's again once this has been called.
+    const { length } = items;
     const { json } = await this.#calls.change<Answers<Answer>>("POST", path, kind, { [key]: items });
-    return answersOf(json, items.length);
+    return answersOf(json, length);
   }
 
   async #page<Item>(
@@ -136,10 +138,10 @@ export class HttpBackend implements Backend {
     return this.#call(async () => {
       // The server's process says nothing of this one: whoever has the receipt holds the delivery.
       const { owner: _owner, ...asked } = checkDequeue(options);
-      const kind = asked.requestId === undefined ? "once" : "repeatable";
       const path = queuePath(queue, "/dequeue");
       type Json = { readonly messages: readonly wire.WireMessage[] };
-      const { json, beside } = await this.#calls.change<Json>("POST", path, kind, asked, undefined, true);
+      // Where two lives of the server both took something, the lease of what the first took gives it back.
+      const { json, beside } = await this.#calls.change<Json>("POST", path, "repeatable", asked, undefined, true);
       return json.messages.map((message) => wire.deliveredFromWire(message, beside));
     });
   }
@@ -150,9 +152,10 @@ export class HttpBackend implements Backend {
         for (const { messages } of forward ?? []) checkMessages(messages, this.#maxMessageBytes);
       }
       const beside = new BytesBeside();
-      const json = { items: wire.acksToWire(items, beside) };
-      const answer = await this.#calls.change<Answers<shapes.AckAnswer>>("POST", queuePath(queue, "/ack"), "once", json, beside);
-      return answersOf(answer.json, items.length);
+      const acks = wire.acksToWire(items, beside);
+      const path = queuePath(queue, "/ack");
+      const { json } = await this.#calls.change<Answers<shapes.AckAnswer>>("POST", path, "once", { items: acks }, beside);
+      return answersOf(json, acks.length);
     });
   }
 

@@ -94,7 +94,7 @@ export class Connection {
     lane.number += 1;
     for (let attempt = 1; ; attempt += 1) {
       const instance = this.#instance;
-      const ended = await this.#attempt(request, lane, mayHaveHappened?.instance);
+      const ended = await this.#attempt(request, lane, request.kind === "once" ? mayHaveHappened?.instance : undefined);
       if (!("failure" in ended)) return ended;
       const { failure, error } = ended;
       if (failure === "refused") throw mayHaveHappened === undefined ? error : unknownOutcome(this.location, error);

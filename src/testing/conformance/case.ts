@@ -7,6 +7,7 @@ export const CAPABILITIES = {
   durable: "the state outlives all clients of the store",
   "manual-clock": "time stands still between calls of passTime, and passing a year costs nothing",
   "wall-clock-steps": "the wall clock can be stepped while the monotonic clock goes on",
+  "process-owners": "a delivery can belong to the calling process, and not only to whoever has its receipt",
   bounded: "the option maxMessages bounds how many messages the store holds",
 } as const;
 

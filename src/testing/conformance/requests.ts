@@ -92,7 +92,7 @@ export const requestCases = section("request ids", [
       await make(backend, JOBS);
       await put(backend, JOBS, "1", "2", "3");
       const first = await backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1" });
-      for (const other of [{ limit: 1 }, { limit: 3 }, { leaseMs: 50_001 }, { owner: "process" as const }]) {
+      for (const other of [{ limit: 1 }, { limit: 3 }, { leaseMs: 50_001 }]) {
         await refused(
           () => backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1", ...other }),
           "id-conflict",
@@ -100,6 +100,18 @@ export const requestCases = section("request ids", [
       }
       await counts(backend, JOBS, 1, 2);
       same(await backend.dequeue(JOBS, { limit: 2, leaseMs: 50_000, owner: "receipt", requestId: "q1" }), first);
+    },
+  },
+  {
+    name: "the same request id with another owner is a conflict, and takes nothing",
+    needs: ["process-owners"],
+    async run({ backend }) {
+      await make(backend, JOBS);
+      await put(backend, JOBS, "1", "2");
+      const first = await backend.dequeue(JOBS, { owner: "receipt", requestId: "q1" });
+      await refused(() => backend.dequeue(JOBS, { owner: "process", requestId: "q1" }), "id-conflict");
+      await counts(backend, JOBS, 1, 1);
+      same(await backend.dequeue(JOBS, { owner: "receipt", requestId: "q1" }), first);
     },
   },
   {
