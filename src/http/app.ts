@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { isQueueFSError, QueueFSError } from "../core/errors.ts";
 import { readOptions } from "../core/options.ts";
 import { API_PREFIX, INSTANCE_HEADER } from "../core/wire.ts";
+import { Agfs, errorAnswer, isAgfsPath, mountAgfs, rootAnswer } from "./agfs/index.ts";
 import { type Caller, Gate, type Token } from "./auth.ts";
 import { BodyBudget, bodyLimit, readStream } from "./body.ts";
 import { allowOrigins } from "./cross-origin.ts";
@@ -42,6 +43,10 @@ export interface AppOptions {
   readonly answerTimeoutMs?: number;
   /** Lease of a dequeue that names none, in milliseconds. Default 30,000. */
   readonly leaseMs?: number;
+  /** Where in the tree that AGFS clients see the queues lie, an absolute path. Default `/queuefs`. */
+  readonly mount?: string;
+  /** How long a message that an AGFS client took may be held, in milliseconds. Default 900,000 (15 minutes): those clients cannot renew. */
+  readonly plainLeaseMs?: number;
   /** Told of every request. */
   readonly observer?: RequestObserver;
   /** Called with errors that are no fault of a request. Default: a process warning. */
@@ -52,6 +57,9 @@ export interface AppOptions {
 export interface AppParts {
   readonly shared: Shared;
   readonly budget: BodyBudget;
+  /** Bytes of one body. */
+  readonly bodyLimit: number;
+  readonly agfs: Agfs;
 }
 
 /** What a handler finds in its context. */
@@ -81,6 +89,8 @@ export interface App {
   readonly drained: AbortSignal;
   /** Ends all that waits, with what there is, and lets nothing wait any more. Requests are still answered. */
   drain(): void;
+  /** Lets go of the store, which belongs to whoever opened it, once what goes on in the background is done. To be called when no request is left. */
+  close(): Promise<void>;
 }
 
 /** Paths that tell nothing of the store, and so ask for no token: probes and documentation. */
@@ -111,7 +121,7 @@ function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
 }
 
 /** Adds all routes. */
-function addRoutes(hono: Hono<AppEnv>, serving: Serving): void {
+function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs): void {
   for (const route of ROUTES) {
     hono.on(route.method, routerPath(route.path), (c) => {
       c.set("route", route.name);
@@ -136,7 +146,8 @@ function addRoutes(hono: Hono<AppEnv>, serving: Serving): void {
   const document = openApiDocument(serving.shared.version);
   hono.get("/openapi.json", (c) => c.json(document));
   hono.get("/docs", () => docsAnswer(document));
-  hono.get("/", (c) => c.redirect("/docs"));
+  // People come with a browser; what AGFS clients and their probes get says who is there.
+  hono.get("/", (c) => (c.req.header("accept")?.includes("text/html") ? c.redirect("/docs") : rootAnswer(serving.shared.version)));
   for (const path of ["/openapi.json", "/docs", "/"]) {
     hono.all(path, (c) => {
       throw wrongMethod(c.req.method, ["GET", "HEAD"]);
@@ -147,11 +158,13 @@ function addRoutes(hono: Hono<AppEnv>, serving: Serving): void {
     if (c.req.method === "HEAD") throw wrongMethod("HEAD", ["GET"]);
     return next();
   });
-  mountOthers(hono, { shared: serving.shared, budget: serving.budget });
+  mountOthers(hono, { shared: serving.shared, budget: serving.budget, bodyLimit: serving.bodyLimit, agfs });
 }
 
 /** The one place where routes of other subjects are mounted: the AGFS file API, events, metrics. */
-function mountOthers(_hono: Hono<AppEnv>, _parts: AppParts): void {}
+function mountOthers(hono: Hono<AppEnv>, { agfs, budget, bodyLimit }: AppParts): void {
+  mountAgfs(hono, agfs, { budget, bodyLimit });
+}
 
 /**
  * Makes the server of a store, without sockets. The store stays open when the app is done with: it belongs to whoever opened it.
@@ -181,7 +194,7 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     if (!isQueueFSError(error) && !isGone) onError(error);
     const told = isGone && !isQueueFSError(error) ? new QueueFSError("aborted", "the client went away") : error;
     c.set("error", told);
-    return problemAnswer(told);
+    return isAgfsPath(c.req.path) ? errorAnswer(told, "read") : problemAnswer(told);
   });
   hono.use("*", async (c, next) => {
     const begunMs = clock.monotonicMs();
@@ -218,7 +231,9 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     }
     return next();
   });
-  addRoutes(hono, serving);
+  const { mount, plainLeaseMs } = values;
+  const agfs = new Agfs({ ...shared, clock, answerTimeoutMs: values.answerTimeoutMs, onError }, { mount, plainLeaseMs });
+  addRoutes(hono, serving, agfs);
   return {
     instance,
     asksForToken: gate.isClosed,
@@ -226,5 +241,6 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     fetch: async (request, exchange) => hono.fetch(request, { exchange: exchange ?? exchangeOf(request, readStream) }),
     drained: polls.drained,
     drain: () => polls.end(),
+    close: () => agfs.close(),
   };
 }

@@ -1,6 +1,7 @@
 /** What a server may be told: its limits and whom it lets in, as tables, so that checks, documentation and flags come from one place. */
 
 import type { OptionTable } from "../core/options.ts";
+import { AGFS_OPTIONS } from "./agfs/agfs.ts";
 
 const MIB = 1024 * 1024;
 
@@ -39,6 +40,7 @@ export const APP_OPTIONS = {
     default: 30_000,
     meaning: "how long a delivery of a dequeue that says nothing about it may be held, in milliseconds",
   },
+  ...AGFS_OPTIONS,
   observer: { type: "object", meaning: "told when a request begins and when its answer is ready" },
   onError: { type: "object", meaning: "called with errors that are no fault of a request" },
 } as const satisfies OptionTable;
