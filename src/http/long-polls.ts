@@ -13,7 +13,8 @@ export class LongPolls {
   readonly looks: SharedLooks;
   readonly #maximum: number;
   readonly #drain = new AbortController();
-  #count = 0;
+  /** One for each that waits. Listeners of one signal would be thousands, of which Node warns. */
+  readonly #waiting = new Set<AbortController>();
 
   constructor(backend: Backend, maximum: number, clock: Clock = systemClock) {
     this.room = new WaitingRoom(backend, clock);
@@ -23,7 +24,7 @@ export class LongPolls {
 
   /** How many wait. */
   get count(): number {
-    return this.#count;
+    return this.#waiting.size;
   }
 
   /** Aborted when the server stops: whoever waits answers with what there is. */
@@ -40,26 +41,26 @@ export class LongPolls {
    */
   async run<Result>(waitMs: number, signal: AbortSignal, wait: (waitMs: number, signal: AbortSignal) => Promise<Result>): Promise<Result> {
     if (waitMs === 0 || this.#drain.signal.aborted) return wait(0, signal);
-    if (this.#count >= this.#maximum)
-      throw new QueueFSError("overloaded", `${this.#count} requests wait already, as many as this server lets; ask again later`);
-    this.#count += 1;
-    // By hand: AbortSignal.any of a signal that lives as long as the server keeps every request's alive with it (Node 20).
+    if (this.count >= this.#maximum)
+      throw new QueueFSError("overloaded", `${this.count} requests wait already, as many as this server lets; ask again later`);
+    // By hand: AbortSignal.any with a signal that lives as long as the server keeps every request's alive with it (Node 20).
     const either = new AbortController();
-    const onAbort = (): void => either.abort(signal.aborted ? signal.reason : this.#drain.signal.reason);
+    const onAbort = (): void => either.abort(signal.reason);
+    this.#waiting.add(either);
     signal.addEventListener("abort", onAbort);
-    this.#drain.signal.addEventListener("abort", onAbort);
     try {
       return await wait(waitMs, either.signal);
     } finally {
       signal.removeEventListener("abort", onAbort);
-      this.#drain.signal.removeEventListener("abort", onAbort);
-      this.#count -= 1;
+      this.#waiting.delete(either);
     }
   }
 
   /** Ends all waits, and lets none begin. */
   end(): void {
     this.room.dismiss();
-    this.#drain.abort(new QueueFSError("closed", "the server stops"));
+    const reason = new QueueFSError("closed", "the server stops");
+    this.#drain.abort(reason);
+    for (const either of this.#waiting) either.abort(reason);
   }
 }

@@ -133,7 +133,7 @@ export class WaitingRoom {
    */
   async take(queue: QueueName, options: DequeueOptions, waitMs: number, signal: AbortSignal): Promise<DeliveredMessage[]> {
     signal.throwIfAborted();
-    if (waitMs === 0 || !this.#lines.has(queue)) {
+    if (waitMs === 0 || this.#isDismissed || !this.#lines.has(queue)) {
       const messages = await this.#backend.dequeue(queue, options);
       if (messages.length > 0 || waitMs === 0 || this.#isDismissed) return messages;
       signal.throwIfAborted();

@@ -1,12 +1,12 @@
 /** Routes that tell how far queues are, and that wait for them. */
 
-import { isQueueFSError } from "../../core/errors.ts";
+import { isQueueFSError, QueueFSError, quote } from "../../core/errors.ts";
 import { MAX_LONG_POLL_MS } from "../../core/limits.ts";
 import type { Mark, QueueSelection, QueueStatus } from "../../core/message.ts";
 import { parseQueueName } from "../../core/names.ts";
 import { type OptionTable, readOptions } from "../../core/options.ts";
 import { waitComplete } from "../../queue/wait.ts";
-import { asObject, type Call, queueOf, type Route, type RouteAnswer, selectionOf } from "../route.ts";
+import { asObject, type Call, properties, queueOf, type Route, type RouteAnswer, selectionOf } from "../route.ts";
 
 /** The body of a wait, as a table. */
 export const WAIT_BODY = {
@@ -133,10 +133,16 @@ export const STATUS_ROUTES: readonly Route[] = [
     errors: NAMES,
     async handle(call) {
       const { json } = await call.body();
-      const mark = asObject("a mark", json);
-      const places = Array.isArray(mark.queues) ? (mark.queues as unknown[]) : [];
-      for (const place of places) call.caller.needQueue(parseQueueName(asObject("a place of a mark", place).queue));
-      return { json: await call.backend.reached(mark as unknown as Mark) };
+      const { queues } = properties(json, ["queues"]);
+      if (!Array.isArray(queues)) throw new QueueFSError("invalid-argument", `a mark must be as POST /marks gave it, got ${quote(json)}`);
+      const places = queues.map((each: unknown) => {
+        const { queue, place } = asObject("a place of a mark", each);
+        if (typeof place !== "string") throw new QueueFSError("invalid-argument", `a place of a mark must be a text, got ${quote(place)}`);
+        return { queue: parseQueueName(queue), place };
+      });
+      for (const { queue } of places) call.caller.needQueue(queue);
+      const mark: Mark = { queues: places };
+      return { json: await call.backend.reached(mark) };
     },
   },
   {
