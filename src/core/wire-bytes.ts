@@ -35,8 +35,9 @@ export class BytesReader {
   readonly #bytes: Uint8Array;
   #place = 0;
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+    // A slice of a Buffer would be a view.
+    this.#bytes = new Uint8Array(buffer, byteOffset, byteLength);
   }
 
   /** The next bytes, a copy. @throws QueueFSError `invalid-argument` when there are not so many */
@@ -49,7 +50,7 @@ export class BytesReader {
       );
     }
     this.#place += length;
-    return new Uint8Array(this.#bytes.subarray(this.#place - length, this.#place));
+    return this.#bytes.slice(this.#place - length, this.#place);
   }
 
   /** Says that all messages were read. @throws QueueFSError `invalid-argument` when bytes are left over */

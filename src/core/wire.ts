@@ -3,7 +3,7 @@
  * task-json.ts); each form has its way back. What the server is sent is not checked here beyond its form: the store does that.
  */
 
-import { describeMessage, type MessageJson, type ShownMessage } from "./codec.ts";
+import { formatTimestamp, type MessageJson, type ShownMessage } from "./codec.ts";
 import { ERROR_TABLE, type ErrorCode, QueueFSError, quote } from "./errors.ts";
 import type { AckItem, DeadLetter, DeliveredMessage, Forward, ListedMessage, Message, NewMessage } from "./message.ts";
 import type { QueueName } from "./names.ts";
@@ -51,8 +51,6 @@ export interface AckItemJson {
   readonly receipt: string;
   readonly forward?: readonly ForwardJson[];
 }
-
-const NO_BYTES = new Uint8Array(0);
 
 /** Refuses what is no object, in the words of the checks of requests. */
 function objectOf(what: string, value: unknown): Record<string, unknown> {
@@ -110,36 +108,54 @@ export function acksFromWire(json: unknown, beside?: BytesReader): AckItem[] {
   });
 }
 
+type Changeable<Shape> = { -readonly [Key in keyof Shape]: Shape[Key] };
+
+// Deliveries come in batches, many times a second: properties are set one by one, since spreading costs several times as much.
 /** A message of any shape as an answer has it. @param beside collects its bytes, for a body in the binary form */
 export function messageToWire(
   message: ShownMessage & { readonly leaseMs?: number; readonly queue?: QueueName },
   beside?: BytesBeside,
 ): WireMessage {
-  const json = beside === undefined ? describeMessage(message) : describeMessage({ ...message, data: NO_BYTES });
-  return {
-    ...json,
-    ...(beside === undefined ? {} : beside.put(message.data)),
-    ...(message.leaseMs === undefined ? {} : { leaseMs: message.leaseMs }),
-    ...(message.queue === undefined ? {} : { queue: message.queue }),
-  };
+  const { id, data, receipt, state, reason, diedAtMs, task, leaseMs, queue } = message;
+  const wire = dataToWire(data, beside);
+  const json = { id, data: wire.data } as Changeable<WireMessage>;
+  if (wire.encoding !== undefined) json.encoding = wire.encoding;
+  if (receipt !== undefined) json.receipt = receipt;
+  json.timestamp = formatTimestamp(message.enqueuedAtMs);
+  json.deliveries = message.deliveryCount;
+  if (state !== undefined) json.state = state;
+  if (reason !== undefined) json.reason = reason;
+  if (diedAtMs !== undefined) json.diedAt = formatTimestamp(diedAtMs);
+  if (task !== undefined) json.task = task;
+  if (leaseMs !== undefined) json.leaseMs = leaseMs;
+  if (queue !== undefined) json.queue = queue;
+  return json;
 }
 
 /** A message of an answer, with what every shape has. */
 export function messageFromWire(json: WireMessage, beside?: BytesReader): Message {
-  return {
+  return plainFromWire<Message>(json, beside);
+}
+
+function plainFromWire<Shape extends Message>(json: WireMessage, beside?: BytesReader): Changeable<Shape> {
+  const message: Changeable<Message> = {
     id: json.id,
     data: dataFromWire(json, beside),
     enqueuedAtMs: Date.parse(json.timestamp),
     deliveryCount: json.deliveries,
-    ...(json.task === undefined ? {} : { task: json.task }),
   };
+  if (json.task !== undefined) message.task = json.task;
+  return message as Changeable<Shape>;
 }
 
 /** A delivery of an answer. @throws QueueFSError `store-failed` when it is none */
 export function deliveredFromWire(json: WireMessage, beside?: BytesReader): DeliveredMessage {
   const { receipt, leaseMs } = json;
   if (receipt === undefined || leaseMs === undefined) throw badAnswer("a delivery has no receipt or no lease");
-  return { ...messageFromWire(json, beside), receipt, leaseMs };
+  const message = plainFromWire<DeliveredMessage>(json, beside);
+  message.receipt = receipt;
+  message.leaseMs = leaseMs;
+  return message;
 }
 
 /** A message of a listing. @throws QueueFSError `store-failed` when it is none */
