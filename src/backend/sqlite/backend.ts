@@ -204,8 +204,8 @@ export class SqliteBackend implements Backend {
     try {
       const request = checkDequeue(options);
       const session = request.owner === "process" ? this.#session : NOBODY;
-      const kind = request.requestId === undefined ? { kind: { is: "dequeue", queue, request, session } as const } : undefined;
-      return this.#writer.run((step) => dequeueFrom(step, step.queue(queue), request, () => session(step)), kind);
+      const kind = request.requestId === undefined ? ({ is: "dequeue", queue, request, session } as const) : undefined;
+      return this.#writer.run((step) => dequeueFrom(step, step.queue(queue), request, () => session(step)), { kind });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -232,7 +232,7 @@ export class SqliteBackend implements Backend {
       return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), {
         bytes: bytes + (items.length + forwarded) * ITEM_BYTES,
         grows: forwarded > 0,
-        ...(items.every((item) => item.forward === undefined) ? { kind: { is: "ack", queue, items: copies } } : undefined),
+        kind: items.every((item) => item.forward === undefined) ? { is: "ack", queue, items: copies } : undefined,
       });
     } catch (error) {
       return Promise.reject(error);

@@ -162,8 +162,9 @@ function findCandidates(step: Step, queue: QueueRow, limit: number): Candidate[]
   // Where the ready ones were cut, only what is older than the last of them may go along.
   const isCut = ready.length > 0 && ready.length < queue.ready;
   if (untouched === 0 || (isCut && last <= queue.head)) return ready;
+  if (ready.length === 0) return untouchedCandidates(step, queue, limit);
   const both = [...ready, ...untouchedCandidates(step, queue, limit).filter(({ sequence }) => !isCut || sequence < last)];
-  if (ready.length > 0) both.sort((left, right) => left.sequence - right.sequence);
+  both.sort((left, right) => left.sequence - right.sequence);
   return both.length > limit ? both.slice(0, limit) : both;
 }
 
@@ -247,14 +248,14 @@ function handOut(
   else step.sql.handOutAgain.run(due, token, session(), queue.slot, sequence);
   queue.processing += 1;
   queue.delivered += 1;
+  const { data, enqueuedAt } = candidate;
+  const id = idOf(step, queue.slot, sequence, kept);
+  const deliveryCount = candidate.deliveryCount + 1;
+  const receipt = makeReceipt(queue.slot, sequence, token);
+  const { leaseMs } = request;
   const owner = task === null ? undefined : step.tasks.start(task);
-  return {
-    id: idOf(step, queue.slot, sequence, kept),
-    data: candidate.data,
-    enqueuedAtMs: candidate.enqueuedAt,
-    deliveryCount: candidate.deliveryCount + 1,
-    ...(owner === undefined ? undefined : { task: owner }),
-    receipt: makeReceipt(queue.slot, sequence, token),
-    leaseMs: request.leaseMs,
-  };
+  // Two literals: copying objects by spreading takes as long as a statement.
+  return owner === undefined
+    ? { id, data, enqueuedAtMs: enqueuedAt, deliveryCount, receipt, leaseMs }
+    : { id, data, enqueuedAtMs: enqueuedAt, deliveryCount, task: owner, receipt, leaseMs };
 }

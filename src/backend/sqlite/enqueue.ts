@@ -12,7 +12,8 @@ const LAST_SEQUENCE = 2 ** 46 - 1;
 
 /** Copies the payloads, so that the caller may reuse its arrays as soon as the call returns. */
 export function copyMessages(messages: readonly NewMessage[]): NewMessage[] {
-  return messages.map((message) => ({ ...message, data: Buffer.from(message.data) }));
+  // One shape for all, and no spreading: that would take longer than copying the bytes.
+  return messages.map(({ id, data, delayMs, task }) => ({ id, data: Buffer.from(data), delayMs, task })) as NewMessage[];
 }
 
 /** Payload bytes of some messages. */

@@ -55,10 +55,12 @@ export function ackTogether(step: Step, calls: readonly AckCall[]): Answer<AckAn
       receipts = [];
       byQueue.set(queue, receipts);
     }
-    const answers = new Array<AckAnswer>(items.length).fill(STALE);
-    for (const [index, { receipt }] of items.entries()) {
+    const answers: AckAnswer[] = [];
+    for (const { receipt } of items) {
       const delivery = deliveryOf(queue, receipt);
-      if (delivery !== undefined) receipts.push({ ...delivery, answers, index });
+      // Written out: copying objects by spreading takes as long as a statement.
+      if (delivery !== undefined) receipts.push({ sequence: delivery.sequence, token: delivery.token, answers, index: answers.length });
+      answers.push(STALE);
     }
     return { value: answers };
   });

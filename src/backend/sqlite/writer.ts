@@ -38,7 +38,7 @@ export interface CallTraits {
   /** How long it waits while others hold the write lock, in milliseconds. Default: the store's option. */
   readonly patienceMs?: number;
   /** What it is, if others of its kind can be done together with it. */
-  readonly kind?: Kind;
+  readonly kind?: Kind | undefined;
 }
 
 interface Call extends Required<Omit<CallTraits, "kind">> {
