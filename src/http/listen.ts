@@ -200,6 +200,7 @@ class Listener implements HttpServer {
     clearInterval(sweep);
     clearTimeout(timer);
     this.#slow.stop();
+    await this.#app.close();
     return { finished: this.#finished, released };
   }
 
@@ -224,13 +225,18 @@ export async function listen(backend: Backend, options: ListenOptions = {}): Pro
   const values = readOptions("listen", LISTEN_OPTIONS, Object.fromEntries(given.filter(([name]) => !Object.hasOwn(ofApp, name))));
   const app = createApp(backend, ofApp);
   const { host, port } = values;
-  if (!isLoopback(host) && !app.asksForToken) {
-    throw new QueueFSError(
-      "invalid-argument",
-      `listening on ${quote(host)} would let everybody in who can reach this host; give the server a token, or listen on 127.0.0.1`,
-    );
+  try {
+    if (!isLoopback(host) && !app.asksForToken) {
+      throw new QueueFSError(
+        "invalid-argument",
+        `listening on ${quote(host)} would let everybody in who can reach this host; give the server a token, or listen on 127.0.0.1`,
+      );
+    }
+    const listener = new Listener(app, values, options.tls);
+    await listener.open(host, port);
+    return listener;
+  } catch (error) {
+    await app.close();
+    throw error;
   }
-  const listener = new Listener(app, values, options.tls);
-  await listener.open(host, port);
-  return listener;
 }

@@ -1,6 +1,7 @@
 /** What the socket knows of one request: whether its client is there, and whether the answer has reached it. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { QueueFSError } from "../core/errors.ts";
 import type { BodyReading } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -15,6 +16,9 @@ function gone(): QueueFSError {
   return new QueueFSError("aborted", "the client went away");
 }
 
+/** By connection, what says that the last answer has arrived: the next request on it shows that. */
+const confirmations = new WeakMap<Socket, () => void>();
+
 /** One request on a socket. */
 export class SocketExchange implements Exchange {
   readonly #incoming: IncomingMessage;
@@ -22,6 +26,7 @@ export class SocketExchange implements Exchange {
   #gone: AbortController | undefined;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
+    confirmations.get(incoming.socket)?.();
     this.#incoming = incoming;
     this.#outgoing = outgoing;
   }
@@ -59,6 +64,10 @@ export class SocketExchange implements Exchange {
     if (socket.destroyed) end(true);
     else {
       socket.once("close", onSocketClose);
+      confirmations.set(socket, () => {
+        // Not so for one that was sent before the answer was.
+        if (outgoing.writableFinished) end(false);
+      });
       if (outgoing.writableFinished) onFinish();
       else outgoing.once("finish", onFinish);
     }

@@ -19,6 +19,8 @@ interface ServeOptions {
   readonly tlsKey?: string;
   readonly maxConnections?: number;
   readonly maxLongPolls?: number;
+  readonly mount?: string;
+  readonly plainLease?: number;
   readonly drain?: number;
 }
 
@@ -58,7 +60,7 @@ function collect(value: string, before: readonly string[] | undefined): string[]
 }
 
 async function serveStore(session: Session, options: ServeOptions): Promise<void> {
-  const { host, port, allowHost, allowOrigin, maxConnections, maxLongPolls, drain } = options;
+  const { host, port, allowHost, allowOrigin, maxConnections, maxLongPolls, mount, plainLease, drain } = options;
   const tokens = await tokensOf(session, options.tokenFile);
   const tls = tlsOf(options);
   const backend = await session.openStore();
@@ -73,6 +75,8 @@ async function serveStore(session: Session, options: ServeOptions): Promise<void
     ...(tls === undefined ? {} : { tls }),
     ...(maxConnections === undefined ? {} : { maxConnections }),
     ...(maxLongPolls === undefined ? {} : { maxLongPolls }),
+    ...(mount === undefined ? {} : { mount }),
+    ...(plainLease === undefined ? {} : { plainLeaseMs: plainLease }),
     ...(drain === undefined ? {} : { drainMs: drain }),
   });
   // The end has a bound of its own, so that a second signal need not hurry it.
@@ -121,6 +125,8 @@ export const serve: CommandRow = {
       .option("--tls-key <file>", "its key in PEM")
       .option("--max-connections <n>", "connections at once (default: 4096)", integerOption)
       .option("--max-long-polls <n>", "requests that may wait at once (default: 2048)", integerOption)
+      .option("--mount <path>", "where AGFS clients see the queues (default: /queuefs)")
+      .option("--plain-lease <duration>", "how long a message that an AGFS client took may be held (default: 15m)", durationOption)
       .option("--drain <duration>", "how long requests may take to finish at the end (default: 30s)", durationOption)
       .action((options: ServeOptions) =>
         run(async (session) => {
