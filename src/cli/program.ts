@@ -42,7 +42,10 @@ async function buildProgram(run: Run, onText: (text: string) => void, onComplain
   const program = new Command("queuefs")
     .description("A durable work queue shaped like a file system: queues are directories, and completion is exact.")
     .version(version(), "--version", "print the version")
-    .option("--store <location>", `memory:, sqlite:FILE, or redis://… (default: $${STORE_VARIABLE}, else a file in your data folder)`)
+    .option(
+      "--store <location>",
+      `memory:, sqlite:FILE, redis://… or http://… (default: $${STORE_VARIABLE}, else a file in your data folder)`,
+    )
     .option("--json", "write JSON lines instead of text for people")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")

@@ -7,7 +7,7 @@ import { QueueFSError } from "../core/errors.ts";
 /** The environment variable that names the store where no option does. */
 export const STORE_VARIABLE = "QUEUEFS_STORE";
 
-/** The environment variable that has the token for a QueueFS server, where the location has none. */
+/** The environment variable with the token for a QueueFS server, where its location has none; a server started with it asks for it. */
 export const TOKEN_VARIABLE = "QUEUEFS_TOKEN";
 
 /**

@@ -30,7 +30,7 @@ describe("usage", () => {
       [["statu"], "queuefs: unknown command 'statu'\n(Did you mean status?)\n"],
       [["size"], "queuefs: missing required argument 'queue'\n"],
       [["size", "a", "b"], "queuefs: too many arguments for 'size'. Expected 1 argument but got 2.\n"],
-      [["ls", "--store", ""], "queuefs: --store needs a location: memory:, sqlite:FILE or redis://…\n"],
+      [["ls", "--store", ""], "queuefs: --store needs a location: memory:, sqlite:FILE, redis://… or http://…\n"],
       [["ls", "--store"], "queuefs: option '--store <location>' argument missing\n"],
     ];
     for (const [commandArguments, errors] of wrong) {

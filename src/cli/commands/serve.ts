@@ -7,6 +7,7 @@ import { durationOption, integerOption, usageError } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
 import { formatDuration } from "../duration.ts";
 import type { Session } from "../session.ts";
+import { TOKEN_VARIABLE } from "../store-option.ts";
 import { visible } from "../visible.ts";
 
 interface ServeOptions {
@@ -23,9 +24,6 @@ interface ServeOptions {
   readonly plainLease?: number;
   readonly drain?: number;
 }
-
-/** The environment variable with a token for everything, for places that hand secrets over in the environment. */
-export const TOKEN_VARIABLE = "QUEUEFS_TOKEN";
 
 function read(what: string, path: string): string {
   try {
