@@ -155,7 +155,7 @@ export class MemoryBackend implements Backend {
     let isPlain = true;
     for (const message of messages) {
       bytes += message.data.length;
-      isPlain &&= message.id === undefined && message.delayMs === undefined && message.task === undefined;
+      isPlain &&= message.id === undefined && message.delayMs === undefined;
     }
     const answers = isPlain ? this.#append(state, messages, bytes) : this.#admit(state, messages);
     this.#store.changed(queue);
@@ -164,11 +164,23 @@ export class MemoryBackend implements Backend {
 
   /** Messages without id and delay need no plan, and no monotonic clock. */
   #append(queue: QueueState, messages: readonly NewMessage[], bytes: number): EnqueueAnswer[] {
-    checkRoom(queue.resources.totals, this.#configuration.bounds, messages.length, bytes, 0);
+    const { totals, tasks } = queue.resources;
+    checkRoom(totals, this.#configuration.bounds, messages.length, bytes, 0);
     const wallMs = this.#wallMs();
     const [only] = messages;
-    if (messages.length === 1 && only !== undefined) return [{ outcome: "enqueued", id: queue.append(only.data, undefined, 0, wallMs, 0) }];
-    return messages.map((message) => ({ outcome: "enqueued", id: queue.append(message.data, undefined, 0, wallMs, 0) }));
+    if (messages.length === 1 && only !== undefined) {
+      const owner = only.task === undefined ? undefined : tasks.open(only.task);
+      const id = queue.append(only.data, undefined, 0, wallMs, 0, owner);
+      if (owner !== undefined) this.#settleTasks();
+      return [{ outcome: "enqueued", id }];
+    }
+    // All tasks must take more work before anything is stored.
+    const owners = messages.map(({ task }) => (task === undefined ? undefined : tasks.open(task)));
+    const answers = messages.map(
+      ({ data }, index): EnqueueAnswer => ({ outcome: "enqueued", id: queue.append(data, undefined, 0, wallMs, 0, owners[index]) }),
+    );
+    this.#settleTasks();
+    return answers;
   }
 
   #admit(queue: QueueState, messages: readonly NewMessage[]): EnqueueAnswer[] {

@@ -1,7 +1,8 @@
 /** The messages of one queue that were never handed out, in the order of their enqueue. */
 
-import { Entry, NO_BYTES, WAITING, WITHDRAWN } from "./entry.ts";
+import { Entry, NO_BYTES, WAITING } from "./entry.ts";
 import type { OrderedLog } from "./ordered-log.ts";
+import type { Ownership, Ownerships } from "./ownership.ts";
 import { RetiredSegments } from "./retired-segments.ts";
 import { Ring } from "./ring.ts";
 import { FIRST_SEGMENT_BYTES, FULL_SEGMENT_BYTES, LARGEST_PACKED_BYTES, Segment, type SegmentPool } from "./segment.ts";
@@ -13,6 +14,7 @@ const GROWTH = 4;
 export class Backlog {
   readonly #pool: SegmentPool;
   readonly #passed: OrderedLog<Entry>;
+  readonly #owners: Ownerships;
   readonly #retired: RetiredSegments;
   readonly #segments = new Ring<Segment>();
   #nextCapacity = FIRST_SEGMENT_BYTES;
@@ -20,10 +22,14 @@ export class Backlog {
   /** Places of withdrawn messages that the cursor has not come to yet. It never rests on one. */
   readonly #withdrawn = new Set<number>();
 
-  /** @param passed where the queue keeps the entries that the cursor has passed */
-  constructor(pool: SegmentPool, passed: OrderedLog<Entry>) {
+  /**
+   * @param passed where the queue keeps the entries that the cursor has passed
+   * @param owners whose the messages of the queue are
+   */
+  constructor(pool: SegmentPool, passed: OrderedLog<Entry>, owners: Ownerships) {
     this.#pool = pool;
     this.#passed = passed;
+    this.#owners = owners;
     this.#retired = new RetiredSegments(pool, passed);
   }
 
@@ -33,12 +39,12 @@ export class Backlog {
   }
 
   /** Appends a message without id and delay. Places must be consecutive over both ways of appending. */
-  append(place: number, data: Uint8Array, enqueuedAtMs: number): void {
+  append(place: number, data: Uint8Array, enqueuedAtMs: number, owner: Ownership | undefined): void {
     if (data.length > LARGEST_PACKED_BYTES) {
-      this.appendAside(new Entry(place, undefined, enqueuedAtMs, NO_BYTES, 0, data.length, undefined), data);
+      this.appendAside(new Entry(place, undefined, enqueuedAtMs, NO_BYTES, 0, data.length, undefined, owner), data);
       return;
     }
-    this.#segmentFor(place, data.length).append(data, enqueuedAtMs);
+    this.#segmentFor(place, data.length).append(data, enqueuedAtMs, owner === undefined ? -1 : owner.index);
     this.#waiting += 1;
   }
 
@@ -75,7 +81,7 @@ export class Backlog {
     for (let segment = this.#current(); segment !== undefined; segment = this.#current()) {
       const aside = segment.aside();
       if (aside === undefined || aside.state === WAITING) return segment.firstPlace + segment.passed;
-      this.#passed.push(segment.pass());
+      this.#passed.push(segment.pass(this.#owners));
       if (this.#withdrawn.size > 0) this.#skipWithdrawn();
     }
     return Number.POSITIVE_INFINITY;
@@ -83,17 +89,17 @@ export class Backlog {
 
   /** Passes the message at the cursor and returns it. Only right after {@link settle} has found one. */
   take(): Entry {
-    const entry = (this.#segments.first() as Segment).pass();
+    const entry = (this.#segments.first() as Segment).pass(this.#owners);
     this.#waiting -= 1;
     this.#passed.push(entry);
     if (this.#withdrawn.size > 0) this.#skipWithdrawn();
     return entry;
   }
 
-  /** Takes a message out of the middle of the line, where it stands with an entry of its own; its record is passed over later. */
+  /** Takes a message that {@link visit} showed out of the middle of the line; its record is passed over later. */
   withdraw(entry: Entry): void {
     if (entry.state === WAITING) this.#waiting -= 1;
-    entry.state = WITHDRAWN;
+    this.#segments.at(this.#segmentIndex(entry.place)).withdraw(entry);
     this.#withdrawn.add(entry.place);
     this.#skipWithdrawn();
   }
@@ -104,8 +110,8 @@ export class Backlog {
   }
 
   #skipWithdrawn(): void {
-    for (let segment = this.#current(); segment?.aside()?.state === WITHDRAWN; segment = this.#current()) {
-      const entry = segment.pass();
+    for (let segment = this.#current(); segment?.isWithdrawn() === true; segment = this.#current()) {
+      const entry = segment.pass(this.#owners);
       this.#withdrawn.delete(entry.place);
       this.letGo(entry);
     }
@@ -113,13 +119,8 @@ export class Backlog {
 
   /** Shows the messages from `place` on that the cursor has not passed, in order, until `visitor` answers false. */
   visit(place: number, visitor: (entry: Entry) => boolean): boolean {
-    if (this.#withdrawn.size > 0) return this.#visitAll(place, (entry) => entry.state === WITHDRAWN || visitor(entry));
-    return this.#visitAll(place, visitor);
-  }
-
-  #visitAll(place: number, visitor: (entry: Entry) => boolean): boolean {
     for (let index = this.#segmentIndex(place); index < this.#segments.length; index += 1) {
-      if (!this.#segments.at(index).visit(place, visitor)) return false;
+      if (!this.#segments.at(index).visit(place, this.#owners, visitor)) return false;
     }
     return true;
   }

@@ -2,8 +2,8 @@
 
 import type { MessageId, Receipt } from "../../core/names.ts";
 import type { Placed } from "./ordered-log.ts";
+import type { Ownership } from "./ownership.ts";
 import type { Segment } from "./segment.ts";
-import type { TaskState } from "./task-state.ts";
 
 /** Not delivered yet and deliverable in its turn: it stands in the backlog. */
 export const WAITING = 0;
@@ -44,8 +44,8 @@ export class Entry implements Placed {
   reason = "";
   /** The receipt of the delivery, while in processing. */
   receipt: Receipt | undefined = undefined;
-  /** The task that owns it. */
-  task: TaskState | undefined = undefined;
+  /** Whose it is, if a task owns it. */
+  owner: Ownership | undefined;
   /** The stamp of its latest push to the leases, 0 while not in processing. */
   leaseStamp = 0;
 
@@ -57,6 +57,7 @@ export class Entry implements Placed {
     start: number,
     length: number,
     segment: Segment | undefined,
+    owner: Ownership | undefined = undefined,
   ) {
     this.place = place;
     this.id = id;
@@ -65,6 +66,7 @@ export class Entry implements Placed {
     this.start = start;
     this.length = length;
     this.enqueuedAtMs = enqueuedAtMs;
+    this.owner = owner;
   }
 
   /** What it counts against the bytes of the store: its payload and the text of its last failure (two bytes a character). */

@@ -70,7 +70,7 @@ function fullness(check: string, option: string, used: number, bound: number): F
 function inspectTasks(store: MemoryStore): Finding {
   const unacked = new Map<TaskState, number>();
   for (const queue of store.queues.values()) {
-    for (const [task, count] of queue.owners) unacked.set(task, (unacked.get(task) ?? 0) + count);
+    for (const { task, count } of queue.owners) unacked.set(task, (unacked.get(task) ?? 0) + count);
   }
   const { byId } = store.resources.tasks;
   for (const task of byId.values()) {
@@ -95,7 +95,8 @@ function faultsOf(queue: QueueState): string[] {
   };
   queue.visit(0, (entry) => {
     counts[entry.state] += 1;
-    if (entry.task !== undefined) owned.set(entry.task, (owned.get(entry.task) ?? 0) + 1);
+    const task = entry.owner?.task;
+    if (task !== undefined) owned.set(task, (owned.get(task) ?? 0) + 1);
     weight += entry.weight;
     if (entry.place <= last || entry.place > queue.lastPlace)
       faults.push(`queue ${JSON.stringify(queue.name)}: place ${entry.place} is out of order`);
@@ -112,7 +113,7 @@ function faultsOf(queue: QueueState): string[] {
   expect("bytes", queue.weight, weight);
   expect("withdrawn messages", 0, counts[WITHDRAWN]);
   expect("tasks", queue.owners.size, owned.size);
-  for (const [task, count] of owned) expect(`messages of task ${task.id}`, queue.owners.get(task) ?? 0, count);
+  for (const [task, count] of owned) expect(`messages of task ${task.id}`, queue.owners.count(task), count);
   let dead = 0;
   let deadBytes = 0;
   queue.dead.visit(0, (record) => {

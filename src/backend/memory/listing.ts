@@ -22,7 +22,7 @@ export function toMessage(queue: QueueState, entry: Entry): Message {
     data: queue.resources.copies.copy(entry),
     enqueuedAtMs: entry.enqueuedAtMs,
     deliveryCount: entry.deliveryCount,
-    ...(entry.task === undefined ? {} : { task: entry.task.id }),
+    ...(entry.owner === undefined ? {} : { task: entry.owner.task.id }),
   };
 }
 

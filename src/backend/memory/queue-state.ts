@@ -8,6 +8,7 @@ import { DeliveryTable } from "./delivery-table.ts";
 import { DELAYED, DUE, Entry, NO_BYTES, PROCESSING, WITHDRAWN } from "./entry.ts";
 import { Heap } from "./heap.ts";
 import { OrderedLog } from "./ordered-log.ts";
+import { type Ownership, Ownerships } from "./ownership.ts";
 import { RememberedAnswers, RememberedIds } from "./remembered.ts";
 import type { Resources } from "./resources.ts";
 import type { TaskState } from "./task-state.ts";
@@ -47,7 +48,7 @@ export class QueueState {
   readonly ids: RememberedIds;
   readonly answers: RememberedAnswers;
   /** Unacked messages by the task that owns them. */
-  readonly owners = new Map<TaskState, number>();
+  readonly owners = new Ownerships();
   /** What the unacked messages count against the bytes of the store. */
   weight = 0;
   /** Counts since the queue was made. */
@@ -61,7 +62,7 @@ export class QueueState {
     this.slot = resources.nextSlot();
     this.firstSlot = this.slot;
     this.#idPrefix = idPrefix(resources.id, this.slot);
-    this.backlog = new Backlog(resources.segments, this.passed);
+    this.backlog = new Backlog(resources.segments, this.passed, this.owners);
     this.answers = new RememberedAnswers(resources.totals);
     this.ids = new RememberedIds(resources.totals, (remembered) => this.isUnacked(remembered.place) || this.dead.has(remembered.id));
   }
@@ -92,11 +93,11 @@ export class QueueState {
   ): MessageId {
     this.lastPlace += 1;
     const place = this.lastPlace;
-    if (id === undefined && delayMs === 0 && task === undefined) {
-      this.backlog.append(place, data, wallMs);
+    const owner = task === undefined ? undefined : this.#own(task);
+    if (id === undefined && delayMs === 0) {
+      this.backlog.append(place, data, wallMs, owner);
     } else {
-      const entry = new Entry(place, id, wallMs, NO_BYTES, 0, data.length, undefined);
-      if (task !== undefined) this.own(entry, task);
+      const entry = new Entry(place, id, wallMs, NO_BYTES, 0, data.length, undefined, owner);
       if (delayMs > 0) this.#delay(entry, nowMs + delayMs);
       this.backlog.appendAside(entry, data);
     }
@@ -109,32 +110,30 @@ export class QueueState {
     return (this.#idPrefix + place.toString(36)) as MessageId;
   }
 
-  /** Makes a new message a task's. */
-  own(entry: Entry, task: TaskState): void {
-    entry.task = task;
+  #own(task: TaskState): Ownership {
     task.total += 1;
-    this.#countOwned(task, 1);
+    this.resources.tasks.touch(task);
+    return this.owners.add(task);
+  }
+
+  /** Makes a message a task's, which counts it for the first time. */
+  own(entry: Entry, task: TaskState): void {
+    entry.owner = this.#own(task);
+  }
+
+  /** Makes a dead letter that became pending again its task's, which counted it before. */
+  ownAgain(entry: Entry, task: TaskState): void {
+    this.resources.tasks.touch(task);
+    entry.owner = this.owners.add(task);
   }
 
   /** Takes note that a message is a task's no more, and gives the task, whose counts then are to be changed. */
   disown(entry: Entry): TaskState | undefined {
-    const { task } = entry;
-    if (task === undefined) return undefined;
-    this.#countOwned(task, -1);
-    return task;
-  }
-
-  /** Counts a dead letter that became a task's pending message again. */
-  ownAgain(entry: Entry, task: TaskState): void {
-    entry.task = task;
-    this.#countOwned(task, 1);
-  }
-
-  #countOwned(task: TaskState, change: number): void {
-    const count = (this.owners.get(task) ?? 0) + change;
-    if (count === 0) this.owners.delete(task);
-    else this.owners.set(task, count);
-    this.resources.tasks.touch(task);
+    const { owner } = entry;
+    if (owner === undefined) return undefined;
+    this.owners.remove(owner);
+    this.resources.tasks.touch(owner.task);
+    return owner.task;
   }
 
   /** Removes a message because its task was cancelled: one that is in no collection, or pending. */
@@ -256,7 +255,7 @@ export class QueueState {
     const messages = cleared.pending + cleared.processing;
     this.weigh(-messages, -this.weight);
     this.counts.cleared += messages;
-    for (const [task, count] of this.owners) {
+    for (const { task, count } of this.owners) {
       task.failAll(this.name, count);
       this.resources.tasks.touch(task);
     }
@@ -264,7 +263,7 @@ export class QueueState {
     this.slot = this.resources.nextSlot();
     this.#idPrefix = idPrefix(this.resources.id, this.slot);
     this.passed = new OrderedLog();
-    this.backlog = new Backlog(this.resources.segments, this.passed);
+    this.backlog = new Backlog(this.resources.segments, this.passed, this.owners);
     this.delays = new Heap();
     this.due = new Heap();
     this.processing = new DeliveryTable();

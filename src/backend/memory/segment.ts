@@ -1,6 +1,7 @@
 /** A block of messages packed one after the other, so that a deep backlog is a few arrays instead of millions of objects. */
 
-import { Entry, NO_BYTES } from "./entry.ts";
+import { Entry, NO_BYTES, WITHDRAWN } from "./entry.ts";
+import type { Ownerships } from "./ownership.ts";
 
 /** Bytes of a segment of a busy queue. */
 export const FULL_SEGMENT_BYTES = 64 * 1024;
@@ -9,15 +10,20 @@ export const FIRST_SEGMENT_BYTES = 1024;
 /** The longest message that is packed; longer ones have an array of their own. */
 export const LARGEST_PACKED_BYTES = 8 * 1024;
 
-// A record is: when it was enqueued (8 bytes), the payload's length (4), whether an entry stands for it (4), the payload, padding to 8.
+// A record is: when it was enqueued (8 bytes), the payload's length (4), what it is (4), the payload, padding to 8.
 const HEADER_BYTES = 16;
+/** What a record is: a plain message, one for which an entry stands, one that was withdrawn, or from the next number on one that a task owns. */
+const PLAIN = 0;
+const ASIDE = 1;
+const GONE = 2;
+const OWNED = 3;
 
 /** Segments that are kept for reuse by the whole store: allocating and zeroing one costs more than filling it. */
 const POOL_ITEMS = 32;
 
 /**
- * One segment: records are appended at its end and passed at its cursor. Most records are plain; a message with an id chosen by its
- * caller, a delay or a large payload has an entry from the start, which stands aside and has its turn by its record.
+ * One segment: records are appended at its end and passed at its cursor. Most records are plain, or name the task that owns them; a message
+ * with an id chosen by its caller, a delay or a large payload has an entry from the start, which stands aside and has its turn by its record.
  */
 export class Segment {
   readonly bytes: Uint8Array;
@@ -61,9 +67,9 @@ export class Segment {
     return this.#end + Segment.recordBytes(length) <= this.bytes.length;
   }
 
-  /** Appends a plain record; it must fit. */
-  append(data: Uint8Array, enqueuedAtMs: number): void {
-    this.#record(data, enqueuedAtMs, 0);
+  /** Appends a record without an entry; it must fit. @param owner the index of its ownership, -1 when no task owns it */
+  append(data: Uint8Array, enqueuedAtMs: number, owner: number): void {
+    this.#record(data, enqueuedAtMs, owner < 0 ? PLAIN : OWNED + owner);
   }
 
   /** Appends a record for which `entry` stands. Its payload must fit, unless it has bytes of its own. */
@@ -74,14 +80,14 @@ export class Segment {
       entry.start = this.#end + HEADER_BYTES;
     }
     this.#asides.push(entry);
-    this.#record(data ?? NO_BYTES, entry.enqueuedAtMs, 1);
+    this.#record(data ?? NO_BYTES, entry.enqueuedAtMs, ASIDE);
   }
 
-  #record(data: Uint8Array, enqueuedAtMs: number, aside: 0 | 1): void {
+  #record(data: Uint8Array, enqueuedAtMs: number, kind: number): void {
     const end = this.#end;
     this.#times[end >> 3] = enqueuedAtMs;
     this.#words[(end >> 2) + 2] = data.length;
-    this.#words[(end >> 2) + 3] = aside;
+    this.#words[(end >> 2) + 3] = kind;
     this.bytes.set(data, end + HEADER_BYTES);
     this.#end = end + Segment.recordBytes(data.length);
     this.records += 1;
@@ -106,29 +112,44 @@ export class Segment {
 
   /** The entry that stands for the record at the cursor, or `undefined` for a plain one. There must be a record. */
   aside(): Entry | undefined {
-    return this.#words[(this.#cursor >> 2) + 3] === 1 ? this.#asides[this.#passedAsides] : undefined;
+    return this.#words[(this.#cursor >> 2) + 3] === ASIDE ? this.#asides[this.#passedAsides] : undefined;
+  }
+
+  /** Whether the message of the record at the cursor was withdrawn. There must be a record. */
+  isWithdrawn(): boolean {
+    const kind = this.#words[(this.#cursor >> 2) + 3];
+    return kind === GONE || (kind === ASIDE && this.#asides[this.#passedAsides]?.state === WITHDRAWN);
+  }
+
+  /** Withdraws a message that this segment showed and the cursor has not passed. */
+  withdraw(entry: Entry): void {
+    const word = ((entry.start - HEADER_BYTES) >> 2) + 3;
+    // The record of an aside stays, since asides are told by their order.
+    if (this.#asides.length === 0 || !this.#asides.includes(entry)) this.#words[word] = GONE;
+    entry.state = WITHDRAWN;
   }
 
   /** Passes the record at the cursor, which must be there, and returns its entry. */
-  pass(): Entry {
+  pass(owners: Ownerships): Entry {
     const aside = this.aside();
     if (aside !== undefined) this.#passedAsides += 1;
-    const entry = aside ?? this.#plain(this.#cursor, this.firstPlace + this.passed);
+    const entry = aside ?? this.#unpack(this.#cursor, this.firstPlace + this.passed, owners);
     if (entry.segment === this) this.heldBytes += entry.length;
     this.#cursor = this.#after(this.#cursor);
     this.passed += 1;
     return entry;
   }
 
-  /** Shows the records that the cursor has not passed, in order, until `visitor` answers false. Entries of plain ones are made for it. */
-  visit(place: number, visitor: (entry: Entry) => boolean): boolean {
+  /** Shows the messages that the cursor has not passed, in order, until `visitor` answers false. Entries of packed ones are made for it. */
+  visit(place: number, owners: Ownerships, visitor: (entry: Entry) => boolean): boolean {
     let offset = this.#cursor;
     let asides = this.#passedAsides;
     for (let index = this.passed; index < this.records; index += 1) {
-      const isAside = this.#words[(offset >> 2) + 3] === 1;
-      if (this.firstPlace + index >= place) {
-        const entry = isAside ? (this.#asides[asides] as Entry) : this.#plain(offset, this.firstPlace + index);
-        if (!visitor(entry)) return false;
+      const kind = this.#words[(offset >> 2) + 3];
+      const isAside = kind === ASIDE;
+      if (this.firstPlace + index >= place && kind !== GONE) {
+        const entry = isAside ? (this.#asides[asides] as Entry) : this.#unpack(offset, this.firstPlace + index, owners);
+        if (entry.state !== WITHDRAWN && !visitor(entry)) return false;
       }
       if (isAside) asides += 1;
       offset = this.#after(offset);
@@ -149,8 +170,9 @@ export class Segment {
     if (this.adopted.length > 0) this.adopted = [];
   }
 
-  #plain(offset: number, place: number): Entry {
+  #unpack(offset: number, place: number, owners: Ownerships): Entry {
     const length = this.#words[(offset >> 2) + 2] as number;
+    const kind = this.#words[(offset >> 2) + 3] as number;
     // An empty message refers to no segment, so that a segment without held bytes is one without references.
     return new Entry(
       place,
@@ -160,6 +182,7 @@ export class Segment {
       offset + HEADER_BYTES,
       length,
       length === 0 ? undefined : this,
+      kind < OWNED ? undefined : owners.at(kind - OWNED),
     );
   }
 

@@ -19,7 +19,8 @@ export class TaskBook {
   readonly ended = new Heap<TaskState>();
   /** Those that are open for a producer. */
   readonly produced = new Set<TaskState>();
-  readonly #touched = new Set<TaskState>();
+  /** Those that were changed in this step, each once. */
+  #touched: TaskState[] = [];
   #lastNumber = 0;
 
   /** The task of that id. @throws QueueFSError `task-not-found` */
@@ -61,14 +62,17 @@ export class TaskBook {
 
   /** Says that a task was changed. */
   touch(task: TaskState): void {
-    this.#touched.add(task);
+    if (task.isTouched) return;
+    task.isTouched = true;
+    this.#touched.push(task);
   }
 
   /** Ends what has ended: the last thing of each step, so that no half of a step is judged. @returns whether a task changed */
   settle(wallMs: () => number): boolean {
-    if (this.#touched.size === 0) return false;
+    if (this.#touched.length === 0) return false;
     const atMs = wallMs();
     for (const task of this.#touched) {
+      task.isTouched = false;
       task.updatedAtMs = Math.max(task.updatedAtMs, atMs);
       const status = task.verdict();
       if (status === undefined) continue;
@@ -77,7 +81,8 @@ export class TaskBook {
       this.cancelling.delete(task);
       this.ended.push(task.keptUntilMs, task);
     }
-    this.#touched.clear();
+    if (this.#touched.length === 1) this.#touched.pop();
+    else this.#touched = [];
     return true;
   }
 

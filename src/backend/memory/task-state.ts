@@ -24,6 +24,8 @@ export class TaskState implements Placed {
   /** Its number, by which tasks are listed. */
   readonly place: number;
   removed = false;
+  /** Whether it was changed in the present step. Belongs to the book. */
+  isTouched = false;
   readonly id: TaskId;
   readonly request: TaskRequest;
   readonly createdAtMs: number;

@@ -109,7 +109,7 @@ export function removePending(store: MemoryStore, task: TaskState): { removed: n
       if (removed + found.length === TASK_STEP_ITEMS || looked === MESSAGES_PER_LOOK) return false;
       looked += 1;
       place = entry.place + 1;
-      if (entry.task === task && entry.state !== PROCESSING) found.push(entry);
+      if (entry.owner?.task === task && entry.state !== PROCESSING) found.push(entry);
       return true;
     });
     task.searched.set(queue, place);

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { Backlog } from "../../../src/backend/memory/backlog.ts";
 import { DELAYED, DUE, Entry, NO_BYTES } from "../../../src/backend/memory/entry.ts";
 import { OrderedLog } from "../../../src/backend/memory/ordered-log.ts";
+import { Ownerships } from "../../../src/backend/memory/ownership.ts";
 import { FULL_SEGMENT_BYTES, LARGEST_PACKED_BYTES, SegmentPool } from "../../../src/backend/memory/segment.ts";
 
 /** Bytes that only the message of this place has. */
@@ -18,7 +19,7 @@ function read(entry: Entry): Uint8Array {
 
 function makeBacklog(pool = new SegmentPool()): { backlog: Backlog; passed: OrderedLog<Entry> } {
   const passed = new OrderedLog<Entry>();
-  return { backlog: new Backlog(pool, passed), passed };
+  return { backlog: new Backlog(pool, passed, new Ownerships()), passed };
 }
 
 const lengths = fc.oneof(
@@ -65,7 +66,7 @@ class Line {
     const data = payload(place, length);
     if (kind !== "delayed") this.#waiting.push(place);
     if (kind === "plain") {
-      this.backlog.append(place, data, 5);
+      this.backlog.append(place, data, 5, undefined);
     } else {
       const entry = new Entry(place, undefined, 5, NO_BYTES, 0, length, undefined);
       if (kind === "delayed") entry.state = DELAYED;
@@ -151,7 +152,7 @@ it("finds the message of any place, and passes delayed ones that stand before th
 it("does not let one message that stays keep the memory of its neighbours", () => {
   const { backlog, passed } = makeBacklog();
   const kept: Entry[] = [];
-  for (let place = 1; place <= 20_000; place += 1) backlog.append(place, payload(place, 256), 5);
+  for (let place = 1; place <= 20_000; place += 1) backlog.append(place, payload(place, 256), 5, undefined);
   for (let place = 1; place <= 20_000; place += 1) {
     backlog.settle();
     const entry = backlog.take();
