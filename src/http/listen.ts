@@ -97,6 +97,8 @@ class Listener implements HttpServer {
       // Beside refusing what is ambiguous: a request that two readers may take for two.
       insecureHTTPParser: false,
       noDelay: true,
+      // Node's own answer would not say what is wrong.
+      requireHostHeader: false,
     };
     this.#scheme = tls === undefined ? "http" : "https";
     this.#server =
@@ -106,29 +108,32 @@ class Listener implements HttpServer {
     this.#server.maxConnections = values.maxConnections;
     const serve = getRequestListener((request, { incoming }) => app.fetch(request, exchanges.get(incoming as IncomingMessage)), {
       overrideGlobalObjects: false,
+      // For HTTP/1.0, which may leave the host out.
+      hostname: "localhost",
     });
     const exchanges = new WeakMap<IncomingMessage, SocketExchange>();
     this.#server.on("request", (incoming, outgoing) => {
-      this.#begin(incoming, outgoing);
+      const exchange = new SocketExchange(incoming, outgoing);
+      this.#begin(incoming, outgoing, exchange);
       try {
         this.#check(incoming, values.maxHeaders);
       } catch (error) {
         answerBadly(outgoing, error);
         return;
       }
-      exchanges.set(incoming, new SocketExchange(incoming, outgoing));
+      exchanges.set(incoming, exchange);
       void serve(incoming, outgoing);
     });
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => answerBadly(socket, error));
     this.#server.on("connection", (socket) => this.#slow.watch(socket));
   }
 
-  #begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #begin(incoming: IncomingMessage, outgoing: ServerResponse, exchange: SocketExchange): void {
     this.#running += 1;
     this.#slow.begin(incoming, outgoing);
     outgoing.once("close", () => {
       this.#running -= 1;
-      if (this.#stopping !== undefined && outgoing.writableFinished) this.#finished += 1;
+      if (this.#stopping !== undefined && exchange.isFinished) this.#finished += 1;
       if (this.#running === 0) this.#onIdle?.();
     });
   }
@@ -136,6 +141,8 @@ class Listener implements HttpServer {
   /** What must be seen as the client sent it: `Request` has cleaned the path, and forgotten the order of headers. */
   #check(incoming: IncomingMessage, maxHeaders: number): void {
     checkTarget(incoming.url ?? "", this.#app.limits);
+    if (incoming.headers.host === undefined && incoming.httpVersion !== "1.0")
+      throw new RequestError("invalid-argument", 400, "the request has no Host header");
     const headers = incoming.rawHeaders.length / 2;
     if (headers > maxHeaders)
       throw new RequestError("invalid-argument", 431, `the request has ${headers} headers; the limit is ${maxHeaders}`);

@@ -42,7 +42,7 @@ export class SlowClients {
 
   #look(): void {
     for (const [socket, watched] of this.#watched) {
-      const bytes = isMoving(watched) ? socket.bytesRead + socket.bytesWritten - socket.writableLength : undefined;
+      const bytes = isMoving(watched) ? movedBytes(socket) : undefined;
       // The first look only takes the measure: so a client has between one and two spans.
       if (bytes !== undefined && watched.atLook !== undefined && bytes - watched.atLook < this.#minimumBytes) socket.destroy();
       watched.atLook = bytes;
@@ -55,9 +55,22 @@ export class SlowClients {
   }
 }
 
+/**
+ * Bytes that came, and that left for the network. What was written tells too little: a large answer is written in one piece, which counts
+ * for nothing before all of it has left. How much of it has, Node knows for its own timeouts; where it does not tell, the whole counts.
+ */
+function movedBytes(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & {
+    readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  };
+  const left =
+    handle?.bytesWritten === undefined ? socket.bytesWritten - socket.writableLength : handle.bytesWritten - (handle.writeQueueSize ?? 0);
+  return socket.bytesRead + left;
+}
+
 /** Whether bytes are to come from the client, or to be taken by it: not so while it waits for an answer. */
 function isMoving({ current }: Watched): boolean {
   if (current === undefined) return false;
   const { incoming, outgoing } = current;
-  return (!incoming.complete && !outgoing.writableEnded) || (outgoing.writableLength > 0 && !outgoing.writableFinished);
+  return (!incoming.complete && !outgoing.writableEnded) || outgoing.writableLength > 0;
 }

@@ -24,11 +24,21 @@ export class SocketExchange implements Exchange {
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
   #gone: AbortController | undefined;
+  #isFinished = false;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     confirmations.get(incoming.socket)?.();
     this.#incoming = incoming;
     this.#outgoing = outgoing;
+    // What the answer says of itself cannot be relied on once its connection is gone, when it also claims to have been written.
+    outgoing.once("finish", () => {
+      this.#isFinished = !incoming.socket.destroyed;
+    });
+  }
+
+  /** Whether the whole answer was handed to the network. */
+  get isFinished(): boolean {
+    return this.#isFinished;
   }
 
   get signal(): AbortSignal {
@@ -37,7 +47,7 @@ export class SocketExchange implements Exchange {
     this.#gone = controller;
     const outgoing = this.#outgoing;
     const onClose = (): void => {
-      if (!outgoing.writableFinished) controller.abort(gone());
+      if (!this.#isFinished) controller.abort(gone());
     };
     if (outgoing.closed || outgoing.destroyed) onClose();
     else outgoing.once("close", onClose);
@@ -55,9 +65,10 @@ export class SocketExchange implements Exchange {
       socket.off("close", onSocketClose);
       if (isLost) listener();
     };
-    const onSocketClose = (hadError: boolean): void => end(hadError || !outgoing.writableFinished);
+    const onSocketClose = (hadError: boolean): void => end(hadError || !this.#isFinished);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const onFinish = (): void => {
+      if (!this.#isFinished) return;
       timer = setTimeout(() => end(false), RESET_MS);
       timer.unref();
     };
@@ -66,9 +77,9 @@ export class SocketExchange implements Exchange {
       socket.once("close", onSocketClose);
       confirmations.set(socket, () => {
         // Not so for one that was sent before the answer was.
-        if (outgoing.writableFinished) end(false);
+        if (this.#isFinished) end(false);
       });
-      if (outgoing.writableFinished) onFinish();
+      if (this.#isFinished) onFinish();
       else outgoing.once("finish", onFinish);
     }
   }
