@@ -9,6 +9,7 @@ import { CONTROL_FILES, type ControlFile } from "../src/core/control-files.ts";
 import { ERROR_TABLE, EXIT_CODE_EMPTY } from "../src/core/errors.ts";
 import { MESSAGE_EVENTS, MESSAGE_STATES, nextState } from "../src/core/life-cycle.ts";
 import type { OptionRow } from "../src/core/options.ts";
+import { AGFS_ROUTES } from "../src/http/agfs/routes.ts";
 import { findOptionTables } from "./option-tables.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -49,6 +50,11 @@ function controlFileTable(): string {
     return [code(name), `0${file.mode.toString(8)}`, file.read ?? "-", file.write ?? "-"];
   });
   return markdownTable(["file", "mode", "a read gives", "a write does"], rows);
+}
+
+function agfsRouteTable(): string {
+  const rows = AGFS_ROUTES.map(({ methods, path, summary }) => [methods.join(", "), code(path), summary]);
+  return markdownTable(["method", "path", "does"], rows);
 }
 
 function lifeCycleTable(): string {
@@ -96,6 +102,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   errors: errorTable,
   "exit-codes": exitCodeTable,
   "control-files": controlFileTable,
+  "agfs-routes": agfsRouteTable,
   "life-cycle": lifeCycleTable,
   limits: limitTable,
   options: optionTables,

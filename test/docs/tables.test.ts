@@ -9,6 +9,7 @@ import { ERROR_TABLE, EXIT_CODE_EMPTY } from "../../src/core/errors.ts";
 import { MESSAGE_EVENTS, MESSAGE_STATES } from "../../src/core/life-cycle.ts";
 import * as limits from "../../src/core/limits.ts";
 import { RESERVED_COMPONENTS } from "../../src/core/names.ts";
+import { AGFS_ROUTES } from "../../src/http/agfs/routes.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -46,6 +47,17 @@ function readOption([type, bounds, standard, meaning]: readonly string[]): Recor
   else shown.default = standard === "empty" ? "" : standard;
   return shown;
 }
+
+describe("docs/agfs.md", () => {
+  it("lists every route of the AGFS file API, in order, and no other", () => {
+    const rows = rowsAfter(page("agfs.md"), "## Endpoints").map(([methods, path, summary]) => ({
+      methods: methods?.split(", "),
+      path,
+      summary,
+    }));
+    expect(rows).toEqual(AGFS_ROUTES.map(({ methods, path, summary }) => ({ methods, path, summary })));
+  });
+});
 
 describe("docs/errors.md", () => {
   it("lists every error, in order, and no other", () => {
