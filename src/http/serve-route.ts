@@ -93,18 +93,23 @@ class Serve {
   }
 
   async #answer(): Promise<Response> {
+    const { status, headers, body } = await this.#handle();
+    return new Response(body, { status, headers });
+  }
+
+  /** The answer of the route, in the form that the client takes. */
+  async #handle(): Promise<KeptAnswer> {
     const { status = 200, json } = await this.#route.handle(this.#call());
     if (this.#beside !== undefined && this.#beside.parts.length > 0)
-      return new Response(encodeFrame(json, this.#beside), { status, headers: { "content-type": MESSAGES_TYPE } });
-    return new Response(toText(json), { status, headers: JSON_HEADERS });
+      return { status, headers: { "content-type": MESSAGES_TYPE }, body: encodeFrame(json, this.#beside) };
+    return { status, headers: JSON_HEADERS, body: toText(json) };
   }
 
   #repeatable(name: string, number: number): Promise<KeptAnswer> {
     const { method, target } = this.#routed;
     return this.#serving.sessions.run(name, number, `${method} ${target}`, async () => {
       try {
-        const { status = 200, json } = await this.#route.handle(this.#call());
-        return { answer: { status, headers: JSON_HEADERS, body: toText(json) }, isFinal: true };
+        return { answer: await this.#handle(), isFinal: true };
       } catch (error) {
         // What changed nothing may be tried again, and a body that broke off did not even begin.
         const isFinal = isQueueFSError(error) && !error.retryable && error.code !== "aborted" && error.code !== "closed";

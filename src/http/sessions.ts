@@ -12,7 +12,7 @@ import { MAX_REMEMBERED_ANSWER_BYTES, MAX_REMEMBERED_ANSWERS, MAX_REMEMBERED_SES
 export interface KeptAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
 }
 
 /** An answer, and whether it is the one that a repeat must get too: not when nothing was done. */
@@ -107,7 +107,7 @@ export class Sessions {
       const { answer, isFinal } = await step();
       // A session that asked nothing else meanwhile may have been forgotten with its entries.
       if (isFinal && own.entries.get(number) === entry) {
-        entry.bytes = Buffer.byteLength(answer.body);
+        entry.bytes = typeof answer.body === "string" ? Buffer.byteLength(answer.body) : answer.body.byteLength;
         this.#bytes += entry.bytes;
         settle(answer);
         this.#shrink(own);

@@ -30,22 +30,15 @@ export const DEQUEUE_BODY = {
 
 const NAMES = ["invalid-name", "reserved-name", "queue-not-found"] as const;
 
-/** A request id that a repeat of the same request has too, when its client numbers its requests. */
-function requestIdOf(call: Call): string | undefined {
-  const session = call.header(SESSION_HEADER);
-  const number = call.header(REQUEST_HEADER);
-  return session === undefined || number === undefined ? undefined : `${session}.${number}`;
+/** Whether the client numbers its requests, so that a repeat gets the answer of this one. */
+function isNumbered(call: Call): boolean {
+  return call.header(SESSION_HEADER) !== undefined && call.header(REQUEST_HEADER) !== undefined;
 }
 
 async function dequeue(call: Call): Promise<RouteAnswer> {
   const queue = queueOf(call);
   const { json } = await call.body();
-  const {
-    waitMs,
-    limit,
-    leaseMs = call.leaseMs,
-    requestId = requestIdOf(call),
-  } = readOptions("dequeue", DEQUEUE_BODY, asObject("the body", json ?? {}));
+  const { waitMs, limit, leaseMs = call.leaseMs, requestId } = readOptions("dequeue", DEQUEUE_BODY, asObject("the body", json ?? {}));
   // Over HTTP a delivery belongs to whoever knows its receipt: the process that the store sees is the server.
   const options: DequeueOptions = { limit, leaseMs, owner: "receipt", ...(requestId === undefined ? {} : { requestId }) };
   checkDequeue(options);
@@ -61,7 +54,7 @@ async function keepOrGiveBack(call: Call, queue: QueueName, messages: readonly D
     await giveBack(call.backend, queue, messages);
     call.signal.throwIfAborted();
   }
-  call.onLost(() => void giveBack(call.backend, queue, messages));
+  if (!isNumbered(call)) call.onLost(() => void giveBack(call.backend, queue, messages));
 }
 
 /** Deliveries of a queue. */
@@ -76,6 +69,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     access: "write",
     scope: "queue",
     slow: "waits",
+    remembered: true,
     body: { description: "How many, for how long", schema: "Dequeue", required: false, types: ["application/json"] },
     answers: { 200: { description: "The deliveries", schema: "Deliveries" } },
     errors: [...NAMES, "id-conflict", "overloaded"],
