@@ -171,7 +171,7 @@ export class MemoryBackend implements Backend {
     if (messages.length === 1 && only !== undefined) {
       const owner = only.task === undefined ? undefined : tasks.open(only.task);
       const id = queue.append(only.data, undefined, 0, wallMs, 0, owner);
-      if (owner !== undefined) this.#settleTasks();
+      if (owner !== undefined) tasks.settle(wallMs);
       return [{ outcome: "enqueued", id }];
     }
     // All tasks must take more work before anything is stored.
@@ -179,7 +179,7 @@ export class MemoryBackend implements Backend {
     const answers = messages.map(
       ({ data }, index): EnqueueAnswer => ({ outcome: "enqueued", id: queue.append(data, undefined, 0, wallMs, 0, owners[index]) }),
     );
-    this.#settleTasks();
+    tasks.settle(wallMs);
     return answers;
   }
 
@@ -436,7 +436,10 @@ export class MemoryBackend implements Backend {
 
   /** The last thing of each step that may have changed a task. */
   #settleTasks(): void {
-    if (this.#store.resources.tasks.settle(this.#wallMs)) this.#store.changed();
+    const { tasks } = this.#store.resources;
+    if (!tasks.isTouched) return;
+    tasks.settle(this.#wallMs());
+    this.#store.changed();
   }
 
   #step(): Step {

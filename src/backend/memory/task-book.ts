@@ -67,23 +67,26 @@ export class TaskBook {
     this.#touched.push(task);
   }
 
-  /** Ends what has ended: the last thing of each step, so that no half of a step is judged. @returns whether a task changed */
-  settle(wallMs: () => number): boolean {
-    if (this.#touched.length === 0) return false;
-    const atMs = wallMs();
+  /** Whether a task was changed in this step. */
+  get isTouched(): boolean {
+    return this.#touched.length > 0;
+  }
+
+  /** Ends what has ended: the last thing of each step, so that no half of a step is judged. @param atMs the wall clock */
+  settle(atMs: number): void {
+    if (this.#touched.length === 0) return;
     for (const task of this.#touched) {
       task.isTouched = false;
       task.updatedAtMs = Math.max(task.updatedAtMs, atMs);
       const status = task.verdict();
       if (status === undefined) continue;
       task.ended = { status, atMs };
-      task.searched.clear();
+      task.searched = undefined;
       this.cancelling.delete(task);
       this.ended.push(task.keptUntilMs, task);
     }
     if (this.#touched.length === 1) this.#touched.pop();
     else this.#touched = [];
-    return true;
   }
 
   /** Removes a task that has ended. */

@@ -46,10 +46,10 @@ export class TaskState implements Placed {
   done = 0;
   failed = 0;
   cancelled = 0;
-  readonly failures = new OrderedLog<Failure>();
+  #failures: OrderedLog<Failure> | undefined = undefined;
   #lastFailure = 0;
   /** Where the search for pending messages goes on, by queue, while it is cancelling. */
-  readonly searched = new Map<QueueState, number>();
+  searched: Map<QueueState, number> | undefined = undefined;
 
   constructor(place: number, id: TaskId, request: TaskRequest, producer: Producer | undefined, wallMs: number) {
     this.place = place;
@@ -61,6 +61,12 @@ export class TaskState implements Placed {
     this.meta = request.meta;
     this.createdAtMs = wallMs;
     this.updatedAtMs = wallMs;
+  }
+
+  /** Its dead letters. Most tasks have none, ever. */
+  get failures(): OrderedLog<Failure> {
+    this.#failures ??= new OrderedLog();
+    return this.#failures;
   }
 
   /** Pending or in processing. */

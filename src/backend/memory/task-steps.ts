@@ -101,10 +101,12 @@ export function cancelTask(store: MemoryStore, task: TaskState, reason: string |
 export function removePending(store: MemoryStore, task: TaskState): { removed: number; more: boolean } {
   let removed = 0;
   let looked = 0;
+  task.searched ??= new Map();
+  const { searched } = task;
   for (const queue of store.queues.values()) {
     if (!queue.owners.has(task)) continue;
     const found: Entry[] = [];
-    let place = task.searched.get(queue) ?? 0;
+    let place = searched.get(queue) ?? 0;
     queue.visit(place, (entry) => {
       if (removed + found.length === TASK_STEP_ITEMS || looked === MESSAGES_PER_LOOK) return false;
       looked += 1;
@@ -112,7 +114,7 @@ export function removePending(store: MemoryStore, task: TaskState): { removed: n
       if (entry.owner?.task === task && entry.state !== PROCESSING) found.push(entry);
       return true;
     });
-    task.searched.set(queue, place);
+    searched.set(queue, place);
     if (found.length > 0) withdraw(store, queue, found);
     removed += found.length;
     if (removed === TASK_STEP_ITEMS || looked === MESSAGES_PER_LOOK) return { removed, more: true };
