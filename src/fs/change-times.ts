@@ -6,21 +6,43 @@ import type { Clock } from "../core/clock.ts";
 /** Queues whose times are kept; beyond, those that changed longest ago get a time that is too late, never one that is too early. */
 const MAX_QUEUES = 10_000;
 
-/** Follows the hints of a store. A time rises strictly with each hint, also where the wall clock stands still or is set back. */
+/**
+ * Follows the hints of a store, from the first question on: whoever never asks costs the store nothing. A time rises strictly with each hint,
+ * also where the wall clock stands still or is set back.
+ */
 export class ChangeTimes {
   readonly #clock: Pick<Clock, "wallMs">;
-  readonly #unsubscribe: () => void;
+  readonly #backend: Pick<Backend, "subscribe">;
+  #unsubscribe: (() => void) | undefined;
+  #ended = false;
   /** The one that changed longest ago comes first. */
   readonly #times = new Map<string, number>();
   /** Of all queues that have none of their own. */
-  #floorMs: number;
-  #lastMs: number;
+  #floorMs = 0;
+  #lastMs = 0;
 
   constructor(backend: Pick<Backend, "subscribe">, clock: Pick<Clock, "wallMs">) {
+    this.#backend = backend;
     this.#clock = clock;
-    this.#floorMs = clock.wallMs();
+  }
+
+  /** When a queue last changed, in milliseconds since 1970-01-01 UTC. */
+  of(queue: string): number {
+    if (this.#unsubscribe === undefined && !this.#ended) this.#follow();
+    return this.#times.get(queue) ?? this.#floorMs;
+  }
+
+  /** Follows no more. */
+  end(): void {
+    this.#ended = true;
+    this.#unsubscribe?.();
+  }
+
+  #follow(): void {
+    // What changed before is not known; no time is too early.
+    this.#floorMs = this.#clock.wallMs();
     this.#lastMs = this.#floorMs;
-    this.#unsubscribe = backend.subscribe((queues) => {
+    this.#unsubscribe = this.#backend.subscribe((queues) => {
       this.#lastMs = Math.max(this.#clock.wallMs(), this.#lastMs + 1);
       if (queues === undefined) {
         this.#floorMs = this.#lastMs;
@@ -29,16 +51,6 @@ export class ChangeTimes {
         for (const queue of queues) this.#set(queue);
       }
     });
-  }
-
-  /** When a queue last changed, in milliseconds since 1970-01-01 UTC. */
-  of(queue: string): number {
-    return this.#times.get(queue) ?? this.#floorMs;
-  }
-
-  /** Follows no more. */
-  end(): void {
-    this.#unsubscribe();
   }
 
   #set(queue: string): void {

@@ -11,19 +11,19 @@ const HEALTH_MS = 2_000;
 /** What AGFS servers are built from; not known of this one. */
 const UNKNOWN = "unknown";
 
-/** `/health`: whether the store answers. Always 200, since the server itself does. */
+/** `/health`: whether the store answers, and the server is not about to stop. Always 200, since the server itself does. */
 export async function health(_call: AgfsCall, _query: FormQuery, service: Service): Promise<Response> {
   return jsonAnswer(await healthOf(service));
 }
 
-/** `/ready`: the same, and 503 when the store does not answer. */
+/** `/ready`: the same, and 503 when the store does not answer, or the server is about to stop. */
 export async function ready(_call: AgfsCall, _query: FormQuery, service: Service): Promise<Response> {
   const answer = await healthOf(service);
   return answer.ready ? jsonAnswer(answer) : jsonAnswer(answer, 503, { "retry-after": "1" });
 }
 
-async function healthOf({ backend, clock, version }: Service): Promise<{ readonly ready: boolean }> {
-  const isUp = await new Promise<boolean>((resolve) => {
+async function healthOf({ backend, clock, version, polls }: Service): Promise<{ readonly ready: boolean }> {
+  const answers = await new Promise<boolean>((resolve) => {
     const timer = clock.setTimer(() => resolve(false), HEALTH_MS);
     backend
       .listQueues({ limit: 1 })
@@ -33,9 +33,11 @@ async function healthOf({ backend, clock, version }: Service): Promise<{ readonl
       )
       .finally(() => timer.cancel());
   });
+  // One that stops takes no new work, whatever its store does.
+  const isUp = answers && !polls.drained.aborted;
   return {
     ...{ status: isUp ? "healthy" : "degraded", version, gitCommit: UNKNOWN, buildTime: UNKNOWN, ready: isUp, degraded: !isUp },
-    ...{ mounts: { total: 1, pending: 0, mounted: isUp ? 1 : 0, failed: isUp ? 0 : 1 } },
+    ...{ mounts: { total: 1, pending: 0, mounted: answers ? 1 : 0, failed: answers ? 0 : 1 } },
   };
 }
 

@@ -36,7 +36,7 @@ export const AGFS_OPTIONS = {
 /** What the API needs of the server around it. */
 export interface AgfsSurroundings {
   readonly backend: Backend;
-  readonly polls: Pick<LongPolls, "run">;
+  readonly polls: Pick<LongPolls, "run" | "drained">;
   /** The version of the package. */
   readonly version: string;
   /** How long the store may take for one request, in milliseconds. */

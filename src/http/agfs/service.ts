@@ -9,7 +9,7 @@ import type { Tree } from "./tree.ts";
 export interface Service {
   readonly tree: Tree;
   readonly backend: Pick<Backend, "listQueues">;
-  readonly polls: Pick<LongPolls, "run">;
+  readonly polls: Pick<LongPolls, "run" | "drained">;
   readonly clock: Clock;
   /** The version of the package. */
   readonly version: string;

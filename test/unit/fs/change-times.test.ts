@@ -45,6 +45,7 @@ test("rise with each hint, also while the wall clock stands still or is set back
 test("are kept of a bounded number of queues, and never fall", () => {
   const clock = new ManualClock({ wallMs: 0 });
   const { times: of, tell } = times(clock);
+  expect(of.of("q0")).toBe(0);
   const before = new Map<string, number>();
   for (let index = 0; index < 10_050; index += 1) {
     tell(queues(`q${index}`));
@@ -54,8 +55,11 @@ test("are kept of a bounded number of queues, and never fall", () => {
   expect(of.of("q10049")).toBe(10_050);
 });
 
-test("follow no more when the face is closed", async () => {
+test("follow from the first question on, and no more when the face is closed", async () => {
   const { times: of, tell, listeners } = times(new ManualClock({ wallMs: 7 }));
+  expect(listeners()).toBe(0);
+  expect(of.of("a")).toBe(7);
+  expect(listeners()).toBe(1);
   of.end();
   tell(undefined);
   expect(of.of("a")).toBe(7);

@@ -117,6 +117,23 @@ describe("a store that fails", () => {
     expect(await face.ask("/health")).toMatchObject({ status: 200, json: { status: "degraded", ready: false, degraded: true } });
     expect(await face.ask("/ready")).toMatchObject({ status: 503, json: { ready: false } });
   });
+
+  test("is healthy otherwise, until the server is about to stop", async () => {
+    backend = await openMemory();
+    app = createApp(backend);
+    expect(await face.ask("/health", { method: "POST" })).toMatchObject({ status: 200, json: { status: "healthy", ready: true } });
+    expect((await face.ask("/ready")).status).toBe(200);
+    expect((await face.ask("/version")).json).toEqual({
+      version: expect.stringMatching(/^\d+\./),
+      gitCommit: "unknown",
+      buildTime: "unknown",
+    });
+    app.drain();
+    expect((await face.ask("/health")).json).toMatchObject({ ready: false, mounts: { mounted: 1 } });
+    expect((await face.ask("/ready")).status).toBe(503);
+    const root = await app.fetch(new Request("http://127.0.0.1/"));
+    expect(await root.json()).toMatchObject({ service: "AGFS Server", status: "running" });
+  });
 });
 
 describe("a store that is slow", () => {
