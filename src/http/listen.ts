@@ -1,6 +1,6 @@
 /** The sockets of a server: who may listen where, limits on connections, slow clients, and an end that loses nothing. */
 
-import { createServer, type IncomingMessage, type Server as NodeServer, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server as NodeServer, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, isIP } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -72,6 +72,19 @@ function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "::ffff:127.0.0.1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
+/** A server for TLS. @throws QueueFSError `invalid-argument` for what is no certificate with its key */
+function secureServer(limits: ServerOptions, { cert, key }: NonNullable<ListenOptions["tls"]>): NodeServer {
+  try {
+    return createSecureServer({ ...limits, cert: Buffer.from(cert), key: Buffer.from(key) });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new QueueFSError(
+      "invalid-argument",
+      `certificate and key cannot be used (${why}); give both in PEM, the key without a passphrase`,
+    );
+  }
+}
+
 /** Serves connections of one server. */
 class Listener implements HttpServer {
   readonly #app: App;
@@ -101,8 +114,7 @@ class Listener implements HttpServer {
       requireHostHeader: false,
     };
     this.#scheme = tls === undefined ? "http" : "https";
-    this.#server =
-      tls === undefined ? createServer(limits) : createSecureServer({ ...limits, cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) });
+    this.#server = tls === undefined ? createServer(limits) : secureServer(limits, tls);
     // Node would leave the rest out without a word; they are counted below.
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = values.maxConnections;
