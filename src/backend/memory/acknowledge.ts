@@ -56,3 +56,21 @@ function checkForwards(store: MemoryStore, items: readonly AckItem[], maxMessage
     );
   }
 }
+
+/** Answers without content are shared, and frozen. */
+const ACKED: AckAnswer = Object.freeze({ outcome: "acked", forwarded: Object.freeze([]) });
+const STALE: AckAnswer = Object.freeze({ outcome: "stale" });
+
+/** Removes messages that forward nothing. */
+export function acknowledgeAll(queue: QueueState, items: readonly AckItem[]): AckAnswer[] {
+  const [only] = items;
+  if (items.length === 1 && only !== undefined) return [acknowledgeReceipt(queue, only.receipt)];
+  return items.map((item) => acknowledgeReceipt(queue, item.receipt));
+}
+
+function acknowledgeReceipt(queue: QueueState, receipt: Receipt): AckAnswer {
+  const entry = queue.processing.find(receipt);
+  if (entry === undefined) return STALE;
+  acknowledge(queue, entry);
+  return ACKED;
+}

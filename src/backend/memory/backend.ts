@@ -1,7 +1,6 @@
 /** The memory backend: each method is one step in one turn of the event loop, and answers with a promise that is settled already. */
 
 import { closedError, QueueFSError, queueNotFound, quote } from "../../core/errors.ts";
-import { DEFAULT_LEASE_MS, MAX_DEQUEUE_LIMIT, MAX_LEASE_MS, MIN_LEASE_MS } from "../../core/limits.ts";
 import type {
   AckAnswer,
   AckItem,
@@ -35,7 +34,6 @@ import { type StopPeriodic, startPeriodic } from "../../core/periodic.ts";
 import {
   checkAcks,
   checkChangedSettings,
-  checkDequeue,
   checkExtensions,
   checkMessages,
   checkNacks,
@@ -61,9 +59,10 @@ import type {
 } from "../../core/task.ts";
 import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList } from "../../core/task-request.ts";
 import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
-import { acknowledgeAndForward } from "./acknowledge.ts";
+import { acknowledgeAll, acknowledgeAndForward } from "./acknowledge.ts";
 import { Admission, type Step } from "./admission.ts";
 import { acknowledge, applyTime, deliver, drop, extend, findNext, nack, redrive, release, timeToNext } from "./deliveries.ts";
+import { readDequeue } from "./dequeue-request.ts";
 import { inspectStore } from "./inspect.ts";
 import {
   isSettled,
@@ -82,9 +81,6 @@ import type { MemoryStore, Subscription } from "./store.ts";
 import type { TaskState } from "./task-state.ts";
 import { cancelTask, createTask, redriveTask, removePending, removeTask, renewProducer, sealTask, updateTask } from "./task-steps.ts";
 import { checkRoom } from "./totals.ts";
-
-/** What a dequeue without options asks. */
-const PLAIN_DEQUEUE: DequeueRequest = { limit: 1, leaseMs: DEFAULT_LEASE_MS, owner: "process" };
 
 /** One client of a memory store. */
 export class MemoryBackend implements Backend {
@@ -465,39 +461,4 @@ export class MemoryBackend implements Backend {
 
 function statusOf(queue: QueueState): QueueStatus {
   return { queue: queue.name, ...queue.status };
-}
-
-/** Answers without content are shared, and frozen. */
-const ACKED: AckAnswer = Object.freeze({ outcome: "acked", forwarded: Object.freeze([]) });
-const STALE: AckAnswer = Object.freeze({ outcome: "stale" });
-
-function acknowledgeAll(queue: QueueState, items: readonly AckItem[]): AckAnswer[] {
-  const [only] = items;
-  if (items.length === 1 && only !== undefined) return [acknowledgeReceipt(queue, only.receipt)];
-  return items.map((item) => acknowledgeReceipt(queue, item.receipt));
-}
-
-function acknowledgeReceipt(queue: QueueState, receipt: Receipt): AckAnswer {
-  const entry = queue.processing.find(receipt);
-  if (entry === undefined) return STALE;
-  acknowledge(queue, entry);
-  return ACKED;
-}
-
-/** Reads good options of a dequeue without the general way, which takes longer than the dequeue itself; all others take that way. */
-function readDequeue(options: DequeueOptions | undefined): DequeueRequest {
-  if (options === undefined) return PLAIN_DEQUEUE;
-  if (typeof options !== "object" || options === null) return checkDequeue(options);
-  for (const name in options) {
-    if (name !== "limit" && name !== "leaseMs") return checkDequeue(options);
-  }
-  const { limit = 1, leaseMs = DEFAULT_LEASE_MS } = options;
-  const isGood =
-    Number.isInteger(limit) &&
-    limit >= 1 &&
-    limit <= MAX_DEQUEUE_LIMIT &&
-    Number.isInteger(leaseMs) &&
-    leaseMs >= MIN_LEASE_MS &&
-    leaseMs <= MAX_LEASE_MS;
-  return isGood ? { limit, leaseMs, owner: "process" } : checkDequeue(options);
 }
