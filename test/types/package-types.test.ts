@@ -14,6 +14,7 @@ const root = join(import.meta.dirname, "..", "..");
 /** Begins every snippet. */
 const HEAD = `
 import { type Backend, type MessageId, NamedQueue, openStore, parseQueueName, parseReceipt, QueueFSError, waitComplete, Worker } from "queuefs";
+import { HTTP_OPTIONS, type HttpOptions } from "queuefs/http-client";
 import { MEMORY_OPTIONS, type MemoryOptions } from "queuefs/memory";
 import { REDIS_OPTIONS, type RedisOptions } from "queuefs/redis";
 import { SQLITE_OPTIONS, type SqliteOptions } from "queuefs/sqlite";
@@ -28,6 +29,8 @@ const RIGHT: Readonly<Record<string, string>> = {
   "a store is closed by await using": `{ await using other = await openStore("memory:"); await other.status(queue); }`,
   "the options of memory are those of its table": "const same: Same<keyof MemoryOptions, keyof typeof MEMORY_OPTIONS> = true; void same;",
   "the options of SQLite are those of its table": "const same: Same<keyof SqliteOptions, keyof typeof SQLITE_OPTIONS> = true; void same;",
+  "the options of the HTTP client are those of its table":
+    "const same: Same<keyof HttpOptions, keyof typeof HTTP_OPTIONS> = true; void same;",
   "the options of Redis are those of its table": "const same: Same<keyof RedisOptions, keyof typeof REDIS_OPTIONS> = true; void same;",
   "ids come back from enqueue and go on to redrive": `
     const [answer] = await store.enqueue(queue, [{ data }]);
