@@ -244,7 +244,7 @@ function handOut(
   const due = Math.ceil(step.nowMs + request.leaseMs);
   const kept = typeof candidate.id === "string" ? candidate.id : null;
   if (candidate.untouched)
-    step.sql.insertPlace.run(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1, task);
+    step.newPlaces.add(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1, task);
   else step.sql.handOutAgain.run(due, token, session(), queue.slot, sequence);
   queue.processing += 1;
   queue.delivered += 1;

@@ -3,6 +3,7 @@
 import type { Clock, Random } from "../../core/clock.ts";
 import { assert, queueNotFound } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
+import { RowBatch } from "./row-batch.ts";
 import type { Statements } from "./statements.ts";
 import { TaskChanges } from "./task-changes.ts";
 import type { TaskMemory } from "./task-memory.ts";
@@ -121,6 +122,10 @@ export class Step {
   readonly changedQueues = new Set<QueueName>();
   /** The session of this process, once this transaction has made sure of it. */
   session: number | undefined;
+  /** New rows of `message`, without chosen ids; parameters as of `insertMessage`. */
+  readonly newMessages: RowBatch;
+  /** New rows of `place` of messages that are handed out for the first time; parameters as of `insertPlace`. */
+  readonly newPlaces: RowBatch;
   #tasks: TaskChanges | undefined;
   readonly #bySlot = new Map<number, QueueRow>();
   readonly #byName = new Map<string, QueueRow>();
@@ -130,6 +135,14 @@ export class Step {
     this.sql = context.sql;
     this.nowMs = context.clock.monotonicMs();
     this.wallMs = Math.floor(context.clock.wallMs());
+    this.newMessages = new RowBatch(context.sql.insertMessage, context.sql.insertMessages, 7);
+    this.newPlaces = new RowBatch(context.sql.insertPlace, context.sql.insertPlaces, 10);
+  }
+
+  /** Stores the new rows. The writer sees to it before any operation that may look at them. */
+  flush(): void {
+    this.newMessages.flush();
+    this.newPlaces.flush();
   }
 
   /** What changes of tasks. Made when first asked for, so that plain messages do not pay for it. */
@@ -193,6 +206,7 @@ export class Step {
 
   /** Writes all changed rows, for operations that go on to read them by statement. */
   save(): void {
+    this.flush();
     for (const row of this.#bySlot.values()) this.#write(row);
     this.#tasks?.save();
   }

@@ -202,6 +202,8 @@ export class Writer {
   }
 
   #perform(step: Step, call: Call): Answer {
+    // Only what stores does not look at what was stored before.
+    if (call.kind?.is !== "enqueue") step.flush();
     try {
       return { value: call.operation(step) };
     } catch (error) {
@@ -225,6 +227,7 @@ export class Writer {
         dequeueIndexes.push(index);
       } else answers[index] = this.#perform(step, call);
     }
+    step.flush();
     for (const [position, answer] of ackTogether(step, acks).entries()) answers[ackIndexes[position] as number] = answer;
     for (const [position, answer] of dequeueTogether(step, dequeues).entries()) answers[dequeueIndexes[position] as number] = answer;
   }
