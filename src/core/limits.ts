@@ -82,7 +82,7 @@ export const MAX_LONG_POLL_MS = 60_000;
 /** Client sessions of which an HTTP server remembers answers: 166 new clients a second for ten minutes. */
 export const MAX_REMEMBERED_SESSIONS = 100_000;
 /** Answers that an HTTP server remembers per client session, so that repeats after lost replies are safe; its client needs the last one. */
-export const MAX_REMEMBERED_ANSWERS = 16;
+export const MAX_REMEMBERED_ANSWERS = 2;
 /** Bytes of all answers that an HTTP server remembers: 64 MiB. */
 export const MAX_REMEMBERED_ANSWER_BYTES = 64 * 1024 * 1024;
 /** How long an HTTP server remembers the answers of a client session that asks nothing, in milliseconds: ten minutes, as stores remember ids. */

@@ -104,6 +104,11 @@ function routerPath(path: string): string {
   return API_PREFIX + path.replace(/\{(\w+)\}/g, ":$1");
 }
 
+/** Path and query of an absolute URL. */
+function targetOf(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("://") + 3));
+}
+
 function randomWord(): string {
   return globalThis.crypto.randomUUID().replaceAll("-", "");
 }
@@ -129,15 +134,15 @@ function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs): void {
     hono.on(route.method, routerPath(route.path), (c) => {
       c.set("route", route.name);
       const { req } = c;
-      const { pathname, search } = new URL(req.url);
+      const target = targetOf(req.url);
       return serveRoute(serving, route, {
         caller: c.var.caller,
         exchange: c.env.exchange,
         method: req.method,
-        target: pathname + search,
+        target,
         header: (name) => req.header(name),
         param: (name) => req.param(name),
-        query: () => new URLSearchParams(search),
+        query: () => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?")) : ""),
       });
     });
   }
@@ -214,8 +219,7 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     observer?.end?.({ method, route, status: c.res.status, durationMs, ...(error === undefined ? {} : { error }) });
   });
   hono.use("*", (c, next) => {
-    const { pathname, search } = new URL(c.req.url);
-    checkTarget(pathname + search, values);
+    checkTarget(targetOf(c.req.url), values);
     neighbourhood.needHost(c.req.header("host"));
     const life = c.req.header(INSTANCE_HEADER);
     if (life !== undefined && life !== instance)

@@ -41,6 +41,7 @@ export class BodyReading {
   readonly #budget: BodyBudget;
   readonly #limit: number;
   #held = 0;
+  #isOver = false;
 
   constructor(budget: BodyBudget, limit: number) {
     this.#budget = budget;
@@ -53,8 +54,9 @@ export class BodyReading {
       throw new QueueFSError("message-too-large", `the body of the request exceeds the limit of ${this.#limit} bytes; send less at once`);
   }
 
-  /** Says that so many bytes came. @throws QueueFSError `message-too-large`, `overloaded` */
+  /** Says that so many bytes came. @throws QueueFSError `message-too-large`, `overloaded`; `aborted` when nobody needs them any more */
   count(bytes: number): void {
+    if (this.#isOver) throw new QueueFSError("aborted", "the request was answered before its body had come");
     this.check(bytes);
     this.#budget.take(bytes);
     this.#held += bytes;
@@ -62,6 +64,7 @@ export class BodyReading {
 
   /** Says that the body is no longer needed. */
   end(): void {
+    this.#isOver = true;
     this.#budget.giveBack(this.#held);
     this.#held = 0;
   }

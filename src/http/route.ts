@@ -159,7 +159,8 @@ export function selectionOf(call: Call, value: unknown): QueueSelection {
  * @throws QueueFSError `invalid-argument` for what the table does not have, what is given twice, and values out of bounds
  */
 export function readQuery<const Table extends OptionTable>(table: Table, query: URLSearchParams): OptionValues<Table> {
-  const given: Record<string, unknown> = {};
+  // Without a prototype, so that no name means anything by itself.
+  const given: Record<string, unknown> = Object.create(null);
   for (const [name, text] of query) {
     if (Object.hasOwn(given, name)) throw new QueueFSError("invalid-argument", `the query has ${quote(name)} twice`);
     const row = Object.hasOwn(table, name) ? table[name] : undefined;

@@ -127,8 +127,13 @@ class Serve {
       bytes ??= routed.exchange.readBody(this.#reading);
       return bytes;
     };
+    const { backend, polls, leaseMs, instance, version } = this.#serving.shared;
     return {
-      ...this.#serving.shared,
+      backend,
+      polls,
+      leaseMs,
+      instance,
+      version,
       caller: routed.caller,
       header: (name) => routed.header(name),
       param: (name) => routed.param(name) ?? "",
@@ -137,7 +142,10 @@ class Serve {
       bytes: read,
       contentType: type,
       ...(this.#beside === undefined ? {} : { beside: this.#beside }),
-      signal: routed.exchange.signal,
+      // Made only where it is asked for: an AbortSignal costs more than routing a request.
+      get signal() {
+        return routed.exchange.signal;
+      },
       onLost: (listener) => {
         if (this.#isLost) listener();
         else if (this.#onLost.push(listener) === 1) routed.exchange.onLost(() => this.#lose());

@@ -52,6 +52,8 @@ interface ClientSession {
   readonly entries: Map<number, Entry>;
   /** The highest number so far: a lower one that is not among the entries was forgotten, or comes so late that its client has given it up. */
   highest: number;
+  /** The highest number whose answer was forgotten: it must not be taken for a new one. */
+  forgotten: number;
   lastMs: number;
 }
 
@@ -90,10 +92,10 @@ export class Sessions {
       if (answer !== undefined) return answer;
     }
     const own = this.#touch(session);
-    if (number < own.highest)
+    if (number < own.highest || number <= own.forgotten)
       throw new QueueFSError(
         "outcome-unknown",
-        `request ${number} comes after ${own.highest} of the same session: whether it was done is forgotten`,
+        `request ${number} of this session is out of turn, or its answer was forgotten: whether it was done is not known`,
       );
     own.highest = number;
     return this.#begin(own, number, request, step);
@@ -129,7 +131,7 @@ export class Sessions {
     const known = this.#sessions.get(name);
     this.#sessions.delete(name);
     this.#forgetIdle(nowMs);
-    const session = known ?? { entries: new Map(), highest: -1, lastMs: nowMs };
+    const session = known ?? { entries: new Map(), highest: -1, forgotten: -1, lastMs: nowMs };
     session.lastMs = nowMs;
     this.#sessions.set(name, session);
     return session;
@@ -163,6 +165,7 @@ export class Sessions {
       if (bytes === undefined) continue;
       this.#bytes -= bytes;
       session.entries.delete(number);
+      session.forgotten = Math.max(session.forgotten, number);
       return true;
     }
     return false;

@@ -52,6 +52,8 @@ describe("sessions", () => {
     expect(sessions.size.bytes).toBe(30);
     await sessions.run("t", 1, "r", final("y".repeat(95)));
     expect(sessions.size).toEqual({ sessions: 2, bytes: 95 });
+    // The last one too, whose answer had to make room, is not done again.
+    await expect(sessions.run("s", 4, "r", final("x"))).rejects.toMatchObject({ code: "outcome-unknown" });
     // Both have just asked: forgetting one could have it do something twice.
     await expect(sessions.run("u", 1, "r", final("x"))).rejects.toMatchObject({ code: "overloaded" });
     clock.nowMs += 1_000;
