@@ -10,6 +10,7 @@ import { ERROR_TABLE, EXIT_CODE_EMPTY } from "../src/core/errors.ts";
 import { MESSAGE_EVENTS, MESSAGE_STATES, nextState } from "../src/core/life-cycle.ts";
 import type { OptionRow } from "../src/core/options.ts";
 import { AGFS_ROUTES } from "../src/http/agfs/routes.ts";
+import { ROUTES } from "../src/http/routes/table.ts";
 import { findOptionTables } from "./option-tables.ts";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -54,6 +55,11 @@ function controlFileTable(): string {
 
 function agfsRouteTable(): string {
   const rows = AGFS_ROUTES.map(({ methods, path, summary }) => [methods.join(", "), code(path), summary]);
+  return markdownTable(["method", "path", "does"], rows);
+}
+
+function httpRouteTable(): string {
+  const rows = ROUTES.map(({ method, path, summary }) => [method, code(path), summary]);
   return markdownTable(["method", "path", "does"], rows);
 }
 
@@ -103,6 +109,7 @@ const TABLES: Record<string, () => string | Promise<string>> = {
   "exit-codes": exitCodeTable,
   "control-files": controlFileTable,
   "agfs-routes": agfsRouteTable,
+  "http-routes": httpRouteTable,
   "life-cycle": lifeCycleTable,
   limits: limitTable,
   options: optionTables,

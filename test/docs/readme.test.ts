@@ -1,5 +1,5 @@
 /**
- * Every block of README.md and docs/tasks.md that looks like something to run is run as it stands, in a fresh folder for each page, against the
+ * Every block of README.md, docs/http.md and docs/tasks.md that looks like something to run is run as it stands, in a fresh folder for each page, against the
  * built package: programs are compiled and started, shell lines go to bash with `queuefs` on the PATH. A block of text after one is what it must
  * print.
  */
@@ -39,7 +39,7 @@ function blocksOf(page: string): Block[] {
   return blocks;
 }
 
-const PAGES = ["README.md", "docs/tasks.md"];
+const PAGES = ["README.md", "docs/http.md", "docs/tasks.md"];
 const readme = blocksOf("README.md");
 let folder = "";
 let environment: NodeJS.ProcessEnv = {};

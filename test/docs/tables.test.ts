@@ -10,6 +10,7 @@ import { MESSAGE_EVENTS, MESSAGE_STATES } from "../../src/core/life-cycle.ts";
 import * as limits from "../../src/core/limits.ts";
 import { RESERVED_COMPONENTS } from "../../src/core/names.ts";
 import { AGFS_ROUTES } from "../../src/http/agfs/routes.ts";
+import { ROUTES } from "../../src/http/routes/table.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 
@@ -56,6 +57,13 @@ describe("docs/agfs.md", () => {
       summary,
     }));
     expect(rows).toEqual(AGFS_ROUTES.map(({ methods, path, summary }) => ({ methods, path, summary })));
+  });
+});
+
+describe("docs/http.md", () => {
+  it("lists every route of the native API, in order, and no other", () => {
+    const rows = rowsAfter(page("http.md"), "## Routes").map(([method, path, summary]) => ({ method, path, summary }));
+    expect(rows).toEqual(ROUTES.map(({ method, path, summary }) => ({ method, path, summary })));
   });
 });
 
