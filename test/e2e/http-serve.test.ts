@@ -1,7 +1,7 @@
 /** `queuefs serve` as a process: tokens, TLS, an end that loses nothing, and an end by SIGKILL that loses nothing either. */
 
 import { spawnSync } from "node:child_process";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -118,7 +118,7 @@ describe("queuefs serve", () => {
     expect({ status: made.status, error: made.error }).toEqual({ status: 0, error: undefined });
     const { running, url, port } = await serve("--tls-cert", cert, "--tls-key", key);
     expect(url).toMatch(/^https:/);
-    const agent = new Agent({ ca: spawnSync("cat", [cert]).stdout });
+    const agent = new Agent({ ca: readFileSync(cert) });
     const answer = await new Promise<number>((resolve, reject) => {
       request({ port, host: "127.0.0.1", path: "/api/v1/store", agent }, (response) => {
         response.resume();

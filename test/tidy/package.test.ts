@@ -19,7 +19,16 @@ const modules = Object.entries(manifest.exports).flatMap(([subpath, target]) =>
 );
 
 /** Index modules that are a layer's front for the layers above it, and no subpath of the package. */
-const INTERNAL_FRONTS = ["src/cli/commands/index.ts", "src/queue/index.ts", "src/task/index.ts", "src/testing/conformance/index.ts"];
+const INTERNAL_FRONTS = [
+  "src/cli/commands/index.ts",
+  "src/http/agfs/index.ts",
+  "src/queue/index.ts",
+  "src/task/index.ts",
+  "src/testing/conformance/index.ts",
+];
+
+/** Modules that have another name than their folder, since that is taken by another: the server is `queuefs/http`. */
+const RENAMED: Readonly<Record<string, string>> = { "src/backend/http/index.ts": "http-client" };
 
 function filesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
@@ -51,7 +60,8 @@ describe("exports", () => {
     const published = fronts.filter((file) => !INTERNAL_FRONTS.includes(file));
     const expected = published.map((file) => {
       const folder = file.replace(/^src\//, "").replace(/\/?index\.ts$/, "");
-      return [folder === "" ? "." : `./${folder.replace(/^backend\//, "")}`, `./${join("dist", folder, "index.js")}`];
+      const name = RENAMED[file] ?? folder.replace(/^backend\//, "");
+      return [folder === "" ? "." : `./${name}`, `./${join("dist", folder, "index.js")}`];
     });
     expect(modules.map(({ subpath, default: code }) => [subpath, code]).sort()).toEqual(expected.sort());
   });
