@@ -22,6 +22,7 @@ import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList 
 import { nextTurn, TurnCounter } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
 import type { AGAIN } from "./answer.ts";
+import { CheckpointThread } from "./checkpoint-thread.ts";
 import type { Database } from "./connection.ts";
 import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
 import { dequeueFrom } from "./dequeue.ts";
@@ -57,6 +58,8 @@ const READ_ATTEMPTS = 200;
 /** How long opening waits for the write lock before it leaves recovery to the sweep, in milliseconds. */
 const OPEN_PATIENCE_MS = 200;
 
+/** Commits between two sweeps up to which a store counts as idle: a sweep makes one or two itself. */
+const IDLE_COMMITS = 20;
 /** The kind of an enqueue. */
 const ENQUEUE = { is: "enqueue" } as const;
 /** The session of deliveries that belong to whoever knows the receipt. */
@@ -71,11 +74,14 @@ export class SqliteBackend implements Backend {
   readonly #settings: SqliteSettings;
   readonly #space: Space;
   readonly #wakeUp: WakeUp;
+  readonly #checkpoints: CheckpointThread;
   readonly #writer: Writer;
   readonly #stopSweep: StopPeriodic;
   readonly #turns = new TurnCounter(64);
   #sessionNumber: number | undefined;
   #search: Search | undefined;
+  /** Commits since the last sweep. */
+  #commits = 0;
   #closing: Promise<void> | undefined;
 
   constructor(database: Database, context: StoreContext, settings: SqliteSettings, reopening: Reopening) {
@@ -93,8 +99,13 @@ export class SqliteBackend implements Backend {
     };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
     this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
+    this.#checkpoints = new CheckpointThread(database, { path: settings.path, durability: settings.durability }, settings.onError);
     this.#writer = new Writer(database, context, settings, {
-      onCommit: (queues) => this.#wakeUp.notify(queues),
+      onCommit: () => {
+        this.#commits += 1;
+        this.#checkpoints.afterCommit();
+      },
+      onChange: (queues) => this.#wakeUp.notify(queues),
       makeRoom: () => this.#space.makeRoom(),
     });
     this.#stopSweep = startPeriodic(context.clock, settings.sweepIntervalMs, () => this.#sweep(), settings.onError);
@@ -104,7 +115,9 @@ export class SqliteBackend implements Backend {
     try {
       const { more } = await this.recover();
       const untidy = (await this.#read(isTidyDue)) && (await this.#writer.run(tidyStep));
-      return this.#space.shrink() || more || untidy;
+      const isBusy = this.#commits > IDLE_COMMITS;
+      this.#commits = 0;
+      return this.#space.shrink(isBusy) || more || untidy;
     } catch (error) {
       const translated = translate(error, this.#settings.path);
       // Whoever may write will sweep.
@@ -436,6 +449,8 @@ export class SqliteBackend implements Backend {
     const swept = this.#stopSweep();
     await this.#writer.close();
     await swept;
+    // Before this connection: the last one to close takes the log in and removes it.
+    await this.#checkpoints.close();
     this.#database.close();
     this.#space.afterClose();
   }

@@ -23,6 +23,8 @@ const SHRINK_PAGES = 1_024;
 const REBUILD_PAGES = 2_048;
 /** Size of the write-ahead log that is left alone, in bytes. */
 const LOG_BYTES = 1024 * 1024;
+/** Size of the log that is left alone while the store is at work, in bytes. */
+const BUSY_LOG_BYTES = 32 * 1024 * 1024;
 
 /** What of the disk concerns one store. */
 export class Space {
@@ -118,15 +120,19 @@ export class Space {
     }
   }
 
-  /** One step of giving space back, when free pages have stayed free since the last sweep. Answers whether there is more to do. */
-  shrink(): boolean {
+  /**
+   * One step of giving space back, when free pages have stayed free since the last sweep. Answers whether there is more to do.
+   *
+   * @param isBusy whether the store is at work: then the log is left to the checkpoints, unless it has grown far beyond what they need
+   */
+  shrink(isBusy: boolean): boolean {
     this.#keepBallast();
     const free = this.#pragma("freelist_count");
     const pages = this.#pragma("page_count");
     const steady = Math.min(free, this.#idleFreePages);
     this.#idleFreePages = free;
     const sparePages = SPARE_BYTES / this.#pragma("page_size");
-    if (steady <= sparePages || steady * 2 < pages) return this.#settleFile(pages);
+    if (steady <= sparePages || steady * 2 < pages) return this.#settleFile(pages, isBusy);
     if (this.#pragma("auto_vacuum") === 0) {
       if (pages - free > REBUILD_PAGES) return false;
       this.#database.pragma("auto_vacuum = INCREMENTAL");
@@ -138,9 +144,10 @@ export class Space {
   }
 
   /** Takes the log in when it is long, or when it is what tells of pages given back: until then the file keeps its length. */
-  #settleFile(pages: number): boolean {
+  #settleFile(pages: number, isBusy: boolean): boolean {
     const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     const file = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (isBusy && log < BUSY_LOG_BYTES) return false;
     // Readers in the way leave it for a later sweep.
     if (log > LOG_BYTES || (log > 0 && file - pages * this.#pragma("page_size") > SPARE_BYTES)) this.#emptyLog();
     return false;

@@ -52,8 +52,10 @@ interface Call extends Required<Omit<CallTraits, "kind">> {
 
 /** What the writer asks of the store around it. */
 export interface WriterHooks {
-  /** Called after each commit that changed queues or tasks, with the queues. */
-  readonly onCommit: (queues: ReadonlySet<QueueName>) => void;
+  /** Called after each commit. */
+  readonly onCommit: () => void;
+  /** Called after each commit that changed something, with the queues that changed; a task may have without any. */
+  readonly onChange: (queues: ReadonlySet<QueueName>) => void;
   /** Called when the disk was full for an ack or the like; answers whether it made room, so that one more try makes sense. */
   readonly makeRoom: () => boolean;
 }
@@ -198,7 +200,8 @@ export class Writer {
       else if (answer.value === AGAIN) this.#waiting.push(call);
       else call.resolve(answer.value);
     }
-    if (step.changed) this.#hooks.onCommit(step.changedQueues);
+    if (step.changed) this.#hooks.onChange(step.changedQueues);
+    this.#hooks.onCommit();
   }
 
   #perform(step: Step, call: Call): Answer {
