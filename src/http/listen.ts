@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server as NodeServer, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, isIP } from "node:net";
+import { type AddressInfo, isIP, type Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Backend } from "../backend/contract.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
@@ -73,9 +73,12 @@ function isLoopback(host: string): boolean {
 }
 
 /** A server for TLS. @throws QueueFSError `invalid-argument` for what is no certificate with its key */
-function secureServer(limits: ServerOptions, { cert, key }: NonNullable<ListenOptions["tls"]>): NodeServer {
+function secureServer(
+  limits: ServerOptions & { readonly headersTimeout: number },
+  { cert, key }: NonNullable<ListenOptions["tls"]>,
+): NodeServer {
   try {
-    return createSecureServer({ ...limits, cert: Buffer.from(cert), key: Buffer.from(key) });
+    return createSecureServer({ ...limits, handshakeTimeout: limits.headersTimeout, cert: Buffer.from(cert), key: Buffer.from(key) });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new QueueFSError(
@@ -137,7 +140,8 @@ class Listener implements HttpServer {
       void serve(incoming, outgoing);
     });
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => answerBadly(socket, error));
-    this.#server.on("connection", (socket) => this.#slow.watch(socket));
+    // With TLS the connection below is not the one that requests come from.
+    this.#server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#slow.watch(socket));
   }
 
   #begin(incoming: IncomingMessage, outgoing: ServerResponse, exchange: SocketExchange): void {

@@ -60,12 +60,20 @@ export class SlowClients {
  * for nothing before all of it has left. How much of it has, Node knows for its own timeouts; where it does not tell, the whole counts.
  */
 function movedBytes(socket: Socket): number {
-  const { _handle: handle } = socket as Socket & {
-    readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
-  };
+  const { _handle: own } = socket as Socket & { readonly _handle?: Handle | null };
+  // With TLS what leaves is what its connection below has sent.
+  const handle = own?._parent ?? own;
   const left =
     handle?.bytesWritten === undefined ? socket.bytesWritten - socket.writableLength : handle.bytesWritten - (handle.writeQueueSize ?? 0);
   return socket.bytesRead + left;
+}
+
+/** What Node keeps of a connection. */
+interface Handle {
+  readonly bytesWritten?: number;
+  /** Of these: bytes that have not left. */
+  readonly writeQueueSize?: number;
+  readonly _parent?: Handle;
 }
 
 /** Whether bytes are to come from the client, or to be taken by it: not so while it waits for an answer. */

@@ -1,8 +1,13 @@
 /** Every limit of the server, over real sockets. */
 
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectSecurely } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { openMemory } from "../../src/backend/memory/index.ts";
 import { parseQueueName } from "../../src/core/names.ts";
@@ -26,6 +31,18 @@ async function start(options: ListenOptions, maxMessageBytes?: number): Promise<
 
 const post = (path: string, body: string | Uint8Array, type = "application/octet-stream"): Promise<Response> =>
   fetch(`${started.api}${path}`, { method: "POST", body: body as string, headers: { "content-type": type } });
+
+/** A certificate for this host, and its key. */
+function makeCertificate(): { readonly cert: Buffer; readonly key: Buffer } {
+  const folder = mkdtempSync(join(tmpdir(), "queuefs-tls-"));
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=localhost"];
+  const { status, stderr } = spawnSync("openssl", ["req", "-x509", ...kind, "-keyout", key, "-out", cert], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`openssl made no certificate: ${stderr}`);
+  const made = { cert: readFileSync(cert), key: readFileSync(key) };
+  rmSync(folder, { recursive: true });
+  return made;
+}
 
 describe("limits of a body", () => {
   it("are those of the store for messages, and refuse at once what is announced as larger", async () => {
@@ -104,26 +121,53 @@ describe("limits of connections", () => {
     expect(await started.backend.status(Q)).toEqual({ pending: 0, processing: 0 });
   });
 
-  it("cut who sends, or takes, less than the least, and nobody who waits", { timeout: 60_000 }, async () => {
+  it("cut who sends less than the least, and nobody who waits", { timeout: 60_000 }, async () => {
     const port = await start({ minimumBytesPerSecond: 100_000 });
     const waiting = post("/queues/q/dequeue", JSON.stringify({ waitMs: 20_000 }), "application/json");
     const sender = await connectRaw(port);
     await sender.send(`POST /api/v1/queues/q/messages HTTP/1.1\r\n${HEAD}Content-Length: 1000000\r\n\r\n`);
     const drip = setInterval(() => void sender.send("x"), 100);
-    const other = parseQueueName("other");
-    await started.backend.createQueue(other);
-    await started.backend.enqueue(other, [{ data: new Uint8Array(32 * MIB).fill(97) }]);
-    const taker = await connectRaw(port);
-    taker.socket.pause();
-    await taker.send(`POST /api/v1/queues/other/dequeue HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
     await sender.closed;
     clearInterval(drip);
-    // What was taken for one who does not read is given back.
-    await expect.poll(() => started.backend.status(other), { timeout: 20_000 }).toEqual({ pending: 1, processing: 0 });
-    taker.leave();
     await started.backend.enqueue(Q, [{ data: new Uint8Array(1) }]);
     expect((await waiting).status).toBe(200);
   });
+
+  it.each(["http", "https"])(
+    "cut who takes less than the least, and not who takes a large answer steadily (%s)",
+    { timeout: 90_000 },
+    async (scheme) => {
+      const tls = scheme === "https" ? makeCertificate() : undefined;
+      const port = await start({ minimumBytesPerSecond: 100_000, ...(tls === undefined ? {} : { tls }) });
+      await started.backend.enqueue(Q, [{ data: new Uint8Array(32 * MIB).fill(97) }, { data: new Uint8Array(32 * MIB).fill(98) }]);
+      const open = async (): Promise<Socket> => {
+        const socket =
+          tls === undefined ? connect(port, "127.0.0.1") : connectSecurely({ port, host: "127.0.0.1", rejectUnauthorized: false });
+        socket.on("error", () => {});
+        socket.write(`POST /api/v1/queues/q/dequeue HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
+        await once(socket, "data");
+        return socket;
+      };
+      const stuck = await open();
+      stuck.pause();
+      const steady = await open();
+      let taken = 0;
+      steady.on("data", (part: Buffer) => {
+        taken += part.byteLength;
+        steady.pause();
+        setTimeout(() => steady.resume(), part.byteLength / 1_500);
+      });
+      expect(await started.backend.status(Q)).toEqual({ pending: 0, processing: 2 });
+      // What was taken for one who does not read is given back.
+      await expect.poll(() => started.backend.status(Q), { timeout: 30_000 }).toEqual({ pending: 1, processing: 1 });
+      // The other has taken for as long, and is still served.
+      const before = taken;
+      await expect.poll(() => taken, { timeout: 10_000 }).toBeGreaterThan(before + 2 * MIB);
+      expect(before).toBeLessThan(32 * MIB);
+      stuck.destroy();
+      steady.destroy();
+    },
+  );
 
   it("keep idle connections for longer than clients do", async () => {
     const port = await start({});
