@@ -46,7 +46,8 @@ export class LeaseThread {
 
   private constructor(program: URL, reopening: Reopening, onError: (error: unknown) => void) {
     const data: ThreadData = { reopening, beat: this.#beat.buffer as SharedArrayBuffer };
-    this.#worker = new Worker(program, { workerData: data, name: "queuefs-leases" });
+    // Of what the process was started with, some is refused by threads (--input-type).
+    this.#worker = new Worker(program, { workerData: data, name: "queuefs-leases", execArgv: [] });
     this.#worker.unref();
     this.#worker.on("error", onError);
     this.ready = new Promise((resolve) => {

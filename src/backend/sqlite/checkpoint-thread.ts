@@ -66,7 +66,8 @@ export class CheckpointThread {
 
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const worker = new Worker(this.#program, { workerData: this.#data, name: "queuefs-checkpoints" });
+    // Of what the process was started with, some is refused by threads (--input-type).
+    const worker = new Worker(this.#program, { workerData: this.#data, name: "queuefs-checkpoints", execArgv: [] });
     worker.unref();
     worker.on("message", () => {
       this.#isAsked = false;
