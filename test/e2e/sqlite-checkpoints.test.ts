@@ -29,8 +29,8 @@ const PROGRAM = `
   await store.createQueue("jobs");
   const data = new Uint8Array(1024);
   for (let batch = 1; batch <= Number(process.argv[3]); batch += 1) {
-    await store.enqueue("jobs", Array.from({ length: 50 }, () => ({ data })));
-    process.stdout.write(batch * 50 + "\\n");
+    await store.enqueue("jobs", Array.from({ length: 10 }, () => ({ data })));
+    process.stdout.write(batch * 10 + "\\n");
   }
   const threads = readdirSync("/proc/self/task").map((id) => readFileSync("/proc/self/task/" + id + "/comm", "utf8").trim());
   process.stderr.write(threads.join());
@@ -44,7 +44,7 @@ function run(batches: number) {
 }
 
 test("the log stays bounded under load, and the process ends by itself with the log taken in", async () => {
-  const child = run(600);
+  const child = run(2_500);
   let largest = 0;
   let errors = "";
   child.stderr.on("data", (chunk) => {
@@ -64,7 +64,7 @@ test("the log stays bounded under load, and the process ends by itself with the 
   expect(errors).not.toMatch(/Error|Warning/);
   await expect(stat(`${path}-wal`)).rejects.toMatchObject({ code: "ENOENT" });
   const store = await openSqlite({ path });
-  expect(await store.status(JOBS)).toEqual({ pending: 30_000, processing: 0 });
+  expect(await store.status(JOBS)).toEqual({ pending: 25_000, processing: 0 });
   expect((await store.inspect()).filter(({ severity }) => severity === "error")).toEqual([]);
   await store.close();
 });
@@ -72,13 +72,13 @@ test("the log stays bounded under load, and the process ends by itself with the 
 test("a kill at any moment loses nothing that was confirmed", async () => {
   for (let round = 0; round < 4; round += 1) {
     await rm(path, { force: true });
-    const child = run(100_000);
+    const child = run(1_000_000);
     let told = "";
     await new Promise<void>((resolve) => {
       child.stdout.on("data", (chunk) => {
         told += chunk;
-        // By then the thread has been asked a few times.
-        if (told.split("\n").length > 60 + round * 35) resolve();
+        // By then the thread is at work.
+        if (told.split("\n").length > 2_200 + round * 97) resolve();
       });
     });
     child.kill("SIGKILL");
@@ -87,7 +87,7 @@ test("a kill at any moment loses nothing that was confirmed", async () => {
     const store = await openSqlite({ path });
     const { pending } = await store.status(JOBS);
     expect(pending).toBeGreaterThanOrEqual(confirmed);
-    expect(pending % 50).toBe(0);
+    expect(pending % 10).toBe(0);
     expect((await store.inspect()).filter(({ severity }) => severity === "error")).toEqual([]);
     await store.close();
     for (const suffix of ["-wal", "-shm", "-ballast"]) await rm(path + suffix, { force: true });

@@ -1,6 +1,6 @@
 /**
  * Checkpoints on a second thread: moving the log into the file takes milliseconds, which the writer then need not spend between two commits.
- * The thread is started when there is something to move for the first time, so short-lived processes never have it.
+ * The thread is started once the store has been at work for a while, so short-lived processes never have it.
  */
 
 import { existsSync } from "node:fs";
@@ -24,6 +24,8 @@ const PAGES = 1_000;
 const MOST_PAGES = 4_000;
 /** Commits between two looks: a look costs as much as a small statement. */
 const COMMITS_PER_LOOK = 8;
+/** Commits before the thread is started: starting it takes as long as some hundred checkpoints. */
+const COMMITS_BEFORE = 2_000;
 /** How long the thread may take to close, in milliseconds; then it is ended. */
 const CLOSE_MS = 500;
 /** The program of the thread, beside this module. A name apart, so that bundlers do not look for the file. */
@@ -39,8 +41,9 @@ export class CheckpointThread {
   #worker: Worker | undefined;
   /** Whether no thread can be used: QueueFS run from its sources, or bundled; or it failed. */
   #isOff: boolean;
+  #isReady = false;
   #isAsked = false;
-  #commits = 0;
+  #commits = COMMITS_PER_LOOK - COMMITS_BEFORE;
 
   constructor(database: Database, data: CheckpointData, onError: (error: unknown) => void) {
     this.#database = database;
@@ -50,7 +53,6 @@ export class CheckpointThread {
     this.#isOff = this.#program.protocol !== "file:" || !existsSync(fileURLToPath(this.#program));
     // Says how much there is to move, and moves nothing.
     this.#look = database.prepare<unknown[], unknown>("PRAGMA wal_checkpoint(NOOP)").raw(true);
-    if (!this.#isOff) database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   }
 
   /** Called after each commit of the writer. */
@@ -59,7 +61,8 @@ export class CheckpointThread {
     if (this.#isOff || this.#isAsked || this.#commits < COMMITS_PER_LOOK) return;
     this.#commits = 0;
     const [, pages, moved] = this.#look.get() as [busy: number, pages: number, moved: number];
-    if (pages - moved < PAGES) return;
+    // While the writer still does it itself, there is never as much.
+    if (pages - moved < (this.#isReady ? PAGES : PAGES / 2)) return;
     this.#isAsked = true;
     this.#started().postMessage("checkpoint");
   }
@@ -71,8 +74,14 @@ export class CheckpointThread {
     worker.unref();
     worker.on("message", () => {
       this.#isAsked = false;
+      if (this.#isReady || this.#isOff) return;
+      this.#isReady = true;
+      this.#database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
     });
-    worker.on("error", this.#onError);
+    worker.on("error", (error) => {
+      // One that is still starting when the store is closed may find it gone.
+      if (!this.#isOff) this.#onError(error);
+    });
     worker.on("exit", () => this.#turnOff());
     this.#worker = worker;
     return worker;
@@ -91,7 +100,8 @@ export class CheckpointThread {
     const worker = this.#worker;
     if (worker === undefined) return;
     const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    worker.postMessage("close");
+    if (this.#isReady) worker.postMessage("close");
+    else void worker.terminate();
     const timer = setTimeout(() => void worker.terminate(), CLOSE_MS);
     await exited;
     clearTimeout(timer);
