@@ -107,7 +107,6 @@ const SPOILT: readonly QueueKey[] = [
   "graves",
   "memory",
   "forget",
-  "owners",
 ];
 
 test.each(SPOILT)("with another type at %s no call loses a message, other queues go on, and doctor finds it", async (part) => {

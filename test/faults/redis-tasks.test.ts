@@ -109,7 +109,7 @@ test("each step of a task whose reply is lost is done once and answers as it did
   expect((await direct.messages(JOBS)).items.map(({ id }) => id)).toEqual(enqueued[0]?.map(({ id }) => id));
 
   await losing(
-    "enqueueOwned",
+    "plainEnqueueOwned",
     () => backend.enqueue(NEXT, [{ data: bytes("c"), task: task.id }]),
     async () => (await only())?.progress.total === 3,
   );
@@ -365,7 +365,7 @@ test("a task made anew with the id of one that was removed does not get its dead
   expect((await direct.dequeue(JOBS, { limit: 2 })).map(({ task }) => task)).toEqual([undefined, id]);
 });
 
-test.each(["tasks", "taskTexts", "taskOrder", "taskDue", "taskFailures", "taskQueues"] as const)(
+test.each(["tasks", "taskTexts", "taskOrder", "taskDue", "taskFailures", "taskQueues", "taskCounts", "taskSearches"] as const)(
   "with another type at %s nothing is lost or counted twice, and plain messages go on",
   async (name) => {
     const { task } = await direct.createTask(KIND, [{ queue: JOBS, messages: messages("a") }]);

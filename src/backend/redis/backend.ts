@@ -157,10 +157,7 @@ export class RedisBackend implements Backend {
           `${below.length} queues lie under "${path}", such as "${below[0]?.name}"; remove it recursively, or those first`,
         );
       }
-      const own = joinKeys([
-        encodeKeys([keys.meta, keys.queues, keys.names, keys.trash]),
-        ...queues.map((life) => life.some("queue", "owners")),
-      ]);
+      const own = joinKeys([encodeKeys([keys.meta, keys.queues, keys.names, keys.trash]), ...queues.map((life) => life.some("queue"))]);
       try {
         const values = [change, ...queues.flatMap(({ name, life }) => [name, String(life)])];
         const reply = await this.#steps.runScript(PROGRAMS.remove, own, values);

@@ -2,10 +2,11 @@
 
 import { QueueFSError, quote } from "../../core/errors.ts";
 import type { DeliveredMessage, Message } from "../../core/message.ts";
-import { type MessageId, makeReceipt, type QueueName, type TaskId } from "../../core/names.ts";
+import type { MessageId, QueueName, TaskId } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
 import type { ByteReader, ByteWriter } from "./bytes.ts";
 import { KIND, type OperationState, Part } from "./part.ts";
+import { makeDeliveryReceipt } from "./receipt.ts";
 import type { QueueLife } from "./registry.ts";
 
 const HAS_CHOSEN_ID = 1;
@@ -18,6 +19,8 @@ const ITEM = { done: 0, conflict: 1, again: 2 } as const;
 /** A message as it lies in the store. */
 export interface StoredMessage extends Omit<Message, "deliveryCount"> {
   readonly sequence: number;
+  /** Number of its task; 0 for none. */
+  readonly taskNumber: number;
 }
 
 /** Reads one entry (scripts/queue.lua says what it is made of). */
@@ -28,6 +31,8 @@ export function readEntry(reader: ByteReader, bytes: number, life: QueueLife): S
   let left = bytes - 14;
   let id: MessageId;
   const flags = reader.u8();
+  const hasTask = (flags & HAS_TASK) !== 0;
+  const taskNumber = hasTask ? reader.u48() : 0;
   if ((flags & HAS_CHOSEN_ID) !== 0) {
     const length = reader.u8();
     id = reader.text(length) as MessageId;
@@ -35,10 +40,10 @@ export function readEntry(reader: ByteReader, bytes: number, life: QueueLife): S
   } else {
     id = (life.idPrefix + sequence.toString(36)) as MessageId;
   }
-  if ((flags & HAS_TASK) === 0) return { sequence, id, enqueuedAtMs, data: reader.copy(left) };
+  if (!hasTask) return { sequence, taskNumber, id, enqueuedAtMs, data: reader.copy(left) };
   const length = reader.u8();
   const task = reader.text(length) as TaskId;
-  return { sequence, id, enqueuedAtMs, data: reader.copy(left - 1 - length), task };
+  return { sequence, taskNumber, id, enqueuedAtMs, data: reader.copy(left - 7 - length), task };
 }
 
 /** One dequeue. */
@@ -87,9 +92,10 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     const { leaseMs } = this.#request;
     for (let index = 0; index < count; index += 1) {
       const deliveryCount = reader.u32();
-      const { sequence, id, enqueuedAtMs, data, task } = readEntry(reader, reader.u32(), life);
-      const message = { id, data, enqueuedAtMs, deliveryCount, receipt: makeReceipt(life.life, sequence, token), leaseMs };
-      messages.push(task === undefined ? message : { ...message, task });
+      const { sequence, taskNumber, id, enqueuedAtMs, data, task } = readEntry(reader, reader.u32(), life);
+      const receipt = makeDeliveryReceipt(life.life, sequence, token, taskNumber);
+      if (task === undefined) messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt, leaseMs });
+      else messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt, leaseMs, task });
     }
     return messages;
   }

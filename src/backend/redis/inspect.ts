@@ -25,7 +25,6 @@ const COUNTS = [
   ["graves", "hlen"],
   ["memory", "hlen"],
   ["forget", "zcard"],
-  ["owners", "hlen"],
 ] as const;
 
 type Counted = Record<(typeof COUNTS)[number][0], number>;
@@ -39,14 +38,14 @@ export async function inspectNamespace(runner: ScriptRunner, registry: Registry,
     lives.push(...page.queues);
     if (page.queues.length < 1000) break;
   }
-  findings.push(...(await checkCounts(runner, namespace, lives)), await checkTasks(runner, namespace, keys, lives));
+  findings.push(...(await checkCounts(runner, namespace, lives)), await checkTasks(runner, keys, lives));
   findings.push(await checkOrphans(runner, namespace, keys, lives));
   return findings;
 }
 
-async function checkTasks(runner: ScriptRunner, namespace: string, keys: Keys, lives: readonly QueueLife[]): Promise<Finding> {
+async function checkTasks(runner: ScriptRunner, keys: Keys, lives: readonly QueueLife[]): Promise<Finding> {
   try {
-    return await inspectTasks(runner, namespace, keys, lives);
+    return await inspectTasks(runner, keys, lives);
   } catch (error) {
     if (!isQueueFSError(error, "store-corrupt")) throw error;
     return { severity: "error", check: "tasks", message: `the tasks cannot be looked at: ${error.message}` };

@@ -20,7 +20,6 @@ const PARTS = [
   "graves",
   "memory",
   "forget",
-  "owners",
 ] as const;
 
 /** One of the keys of a queue. */
@@ -48,8 +47,12 @@ export interface Keys {
   readonly taskDue: string;
   /** Dead letters by task. */
   readonly taskFailures: string;
-  /** In which queues a task may have unacked messages. */
+  /** Which queues count messages of which tasks. */
   readonly taskQueues: string;
+  /** What they count. */
+  readonly taskCounts: string;
+  /** Tasks of which pending messages are still to be cancelled. */
+  readonly taskSearches: string;
   /** Channel on which changes are told. */
   readonly changes: string;
   /** Prefix of the keys in which sessions keep their last answers. */
@@ -71,6 +74,8 @@ export function keysOf(namespace: string): Keys {
     taskDue: key("task-due"),
     taskFailures: key("task-failures"),
     taskQueues: key("task-queues"),
+    taskCounts: key("task-counts"),
+    taskSearches: key("task-searches"),
     changes: key("changes"),
     session: key("session:"),
   };
@@ -78,7 +83,8 @@ export function keysOf(namespace: string): Keys {
 
 /** The keys that every script takes which begins with the frame, in the order in which it takes them (scripts/frame.lua). */
 export function frameKeys(session: string, keys: Keys): readonly string[] {
-  return [session, keys.wake, keys.tasks, keys.taskTexts, keys.taskOrder, keys.taskDue, keys.taskFailures, keys.taskQueues];
+  const { wake, tasks, taskTexts, taskOrder, taskDue, taskFailures, taskQueues, taskCounts, taskSearches } = keys;
+  return [session, wake, tasks, taskTexts, taskOrder, taskDue, taskFailures, taskQueues, taskCounts, taskSearches];
 }
 
 /** One key of one life of a queue. */

@@ -1,6 +1,6 @@
 /** What one call of the contract asks of a queue, as a part of an operation that may hold the parts of several calls. */
 
-import type { QueueName, TaskId } from "../../core/names.ts";
+import type { QueueName } from "../../core/names.ts";
 import type { ByteReader, ByteWriter } from "./bytes.ts";
 import type { QueueLife } from "./registry.ts";
 
@@ -58,8 +58,12 @@ export abstract class Part<Answer = unknown> {
   abstract readonly kind: number;
   /** Whether parts of other calls may stand in the same operation. */
   readonly isAlone: boolean = false;
-  /** Only parts with the same one share an operation: the task that they name, for the operation may be refused as a whole. */
-  readonly owner: TaskId | undefined = undefined;
+  /** Only parts with the same one share an operation: the tasks that they name, for the operation may be refused as a whole. */
+  readonly owner: unknown = undefined;
+  /** Whether any of its messages is said to belong to a task: then another plain script is tried. */
+  get hasTask(): boolean {
+    return false;
+  }
   /** How many items it has, for the size of a batch. */
   abstract readonly items: number;
   /** About how many bytes it will write. */
@@ -84,6 +88,9 @@ export abstract class Part<Answer = unknown> {
       this.#reject = reject;
     });
   }
+
+  /** Writes what stands once at the begin of an operation, for all parts of it. */
+  writeHead(_writer: ByteWriter): void {}
 
   /** Writes what it asks. */
   abstract write(writer: ByteWriter, life: QueueLife, state: OperationState): void;

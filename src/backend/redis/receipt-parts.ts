@@ -1,18 +1,19 @@
 /** Ack, nack, release and extend, as parts of script calls. */
 
 import type { AckAnswer, AckItem, EnqueueAnswer, ExtendItem, NackAnswer, NackItem, ReleaseAnswer } from "../../core/message.ts";
-import { type MessageId, placeOfMessageId, placeOfReceipt, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
+import { type MessageId, placeOfMessageId, type QueueName, type Receipt, type TaskId } from "../../core/names.ts";
 import { storableReason } from "../../core/request.ts";
 import type { ByteReader, ByteWriter } from "./bytes.ts";
 import { encodeSpecial, ownersOf, readSpecial, type SpecialBody, writeTasks } from "./enqueue-part.ts";
 import { KIND, type OperationState, Part } from "./part.ts";
+import { type Delivery, deliveryOf } from "./receipt.ts";
 import type { QueueLife } from "./registry.ts";
 
 const GIVE_UP = 1;
 const RELEASE = 2;
 const KEEP_REASON = 4;
 
-type Place = ReturnType<typeof placeOfReceipt>;
+type Place = Delivery | undefined;
 
 /** What all parts that name deliveries by receipt have in common. */
 abstract class ReceiptPart<Answer> extends Part<Answer[]> {
@@ -23,13 +24,17 @@ abstract class ReceiptPart<Answer> extends Part<Answer[]> {
   /** @param answers what the numbers mean that the script answers with */
   constructor(name: QueueName, receipts: readonly Receipt[], answers: readonly Answer[]) {
     super(name);
-    this.#places = receipts.map(placeOfReceipt);
+    this.#places = receipts.map(deliveryOf);
     this.#answers = answers;
     this.items = receipts.length;
   }
 
   override isNewerThan(life: QueueLife): boolean {
     return this.#places.some((place) => place !== undefined && place.slot > life.life);
+  }
+
+  override get hasTask(): boolean {
+    return this.#places.some((place) => place !== undefined && place.task > 0);
   }
 
   /** Writes what follows the receipt of one item. */
@@ -54,9 +59,11 @@ function writePlace(writer: ByteWriter, place: Place, life: QueueLife): void {
   if (place === undefined || place.slot !== life.life || place.sequence >= 2 ** 48 || place.token >= 2 ** 48 || place.token === 0) {
     writer.u48(0);
     writer.u48(0);
+    writer.u48(0);
   } else {
     writer.u48(place.sequence);
     writer.u48(place.token);
+    writer.u48(place.task < 2 ** 48 ? place.task : 0);
   }
 }
 
@@ -200,7 +207,7 @@ export class ForwardPart extends Part<AckAnswer[]> {
   constructor(name: QueueName, items: readonly AckItem[]) {
     super(name);
     this.#items = items.map((item) => ({
-      place: placeOfReceipt(item.receipt),
+      place: deliveryOf(item.receipt),
       forward: (item.forward ?? []).map((one) => encodeSpecial(one.queue, one.messages)),
     }));
     for (const item of this.#items) for (const one of item.forward) this.targets.set(one.queue, undefined);

@@ -2,16 +2,27 @@
 
 import { assert, queueNotFound } from "../../core/errors.ts";
 import { makeMessageId, type QueueName } from "../../core/names.ts";
-import { encodeQueueKeys, KEYS_PER_QUEUE, type Keys, type QueueKey, queueKey } from "./keys.ts";
+import { encodeQueueKeys, KEYS_PER_QUEUE, type Keys, keysOf, type QueueKey, queueKey } from "./keys.ts";
 import { PROGRAMS } from "./programs.ts";
-import { type EncodedKeys, encodeKeys, type ScriptRunner } from "./script-call.ts";
+import { type EncodedKeys, encodeKeys, joinKeys, type ScriptRunner } from "./script-call.ts";
 
-/** The keys that the plain scripts take after that of the session. */
+/** The keys that the plain scripts take after that of the session: those of the queue, then those of the namespace. */
 const PLAIN_KEYS = {
-  enqueue: ["queue", "pending"],
-  dequeue: ["queue", "pending", "bodies", "returned", "leases", "held"],
-  ack: ["queue", "bodies", "states", "leases", "held"],
-} as const satisfies Record<string, readonly QueueKey[]>;
+  enqueue: [["queue", "pending"], []],
+  enqueueOwned: [
+    ["queue", "pending"],
+    ["tasks", "taskCounts", "taskQueues"],
+  ],
+  dequeue: [
+    ["queue", "pending", "bodies", "returned", "leases", "held"],
+    ["taskCounts", "taskSearches"],
+  ],
+  ack: [["queue", "bodies", "states", "leases", "held"], []],
+  ackOwned: [
+    ["queue", "bodies", "states", "leases", "held"],
+    ["tasks", "taskCounts", "taskQueues", "taskDue"],
+  ],
+} as const satisfies Record<string, readonly [readonly QueueKey[], readonly (keyof Keys)[]]>;
 
 /** What there is a plain script for. */
 export type PlainKind = keyof typeof PLAIN_KEYS;
@@ -68,7 +79,9 @@ export class QueueLife {
   plainKeys(kind: PlainKind): EncodedKeys {
     let keys = this.#plainKeys.get(kind);
     if (keys === undefined) {
-      keys = this.some(...PLAIN_KEYS[kind]);
+      const [own, shared] = PLAIN_KEYS[kind];
+      const all = keysOf(this.#namespace);
+      keys = joinKeys([this.some(...own), encodeKeys(shared.map((name) => all[name]))]);
       this.#plainKeys.set(kind, keys);
     }
     return keys;

@@ -4,7 +4,6 @@
  */
 
 import { assert, closedError, queueNotFound } from "../../core/errors.ts";
-import type { TaskId } from "../../core/names.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Argument } from "./client.ts";
 import { translate } from "./failure.ts";
@@ -13,6 +12,7 @@ import { PROGRAMS, type Program } from "./programs.ts";
 import type { PlainKind, QueueLife, Registry } from "./registry.ts";
 import { type EncodedKeys, joinKeys } from "./script-call.ts";
 import type { Lane, Session } from "./session.ts";
+import { TaskBatch } from "./task-batch.ts";
 import { readRefusal } from "./task-texts.ts";
 
 /** Script calls in the air at once: one runs on the server while the answer of the other is read. */
@@ -24,18 +24,25 @@ const BATCH_ITEMS = 2000;
 const MOST_ATTEMPTS = 8;
 
 /** The kinds of operation that have a plain script. */
-const PLAIN_KINDS: Readonly<Record<number, PlainKind>> = { [KIND.enqueue]: "enqueue", [KIND.dequeue]: "dequeue", [KIND.ack]: "ack" };
+const PLAIN_KINDS: Readonly<Record<number, PlainKind>> = {
+  [KIND.enqueue]: "enqueue",
+  [KIND.enqueueOwned]: "enqueueOwned",
+  [KIND.dequeue]: "dequeue",
+  [KIND.ack]: "ack",
+};
 const PLAIN_PROGRAMS: Readonly<Record<PlainKind, Program>> = {
   enqueue: PROGRAMS.plainEnqueue,
+  enqueueOwned: PROGRAMS.plainEnqueueOwned,
   dequeue: PROGRAMS.plainDequeue,
   ack: PROGRAMS.plainAck,
+  ackOwned: PROGRAMS.plainAckOwned,
 };
 
 /** Calls of one kind on one queue, one after the other. */
 class Operation implements OperationState {
   readonly kind: number;
   readonly life: QueueLife;
-  readonly owner: TaskId | undefined;
+  readonly owner: Part["owner"];
   readonly writer = new ByteWriter();
   readonly parts: Part[] = [];
   readonly #batch: Batch;
@@ -44,7 +51,7 @@ class Operation implements OperationState {
   wanted = 0;
   next = 0;
 
-  constructor(batch: Batch, kind: number, life: QueueLife, owner: TaskId | undefined) {
+  constructor(batch: Batch, kind: number, life: QueueLife, owner: Part["owner"]) {
     this.#batch = batch;
     this.owner = owner;
     this.kind = kind;
@@ -65,6 +72,7 @@ class Operation implements OperationState {
   }
 
   add(part: Part): void {
+    if (this.parts.length === 0) part.writeHead(this.writer);
     part.start = this.writer.length;
     part.write(this.writer, this.life, this);
     part.end = this.writer.length;
@@ -157,10 +165,13 @@ interface Waiting {
 export class Steps {
   readonly #session: Session;
   readonly #registry: Registry;
-  readonly #location: string;
+  /** Where the store is, for errors. */
+  readonly location: string;
   readonly #free: Lane[] = [];
   readonly #waiting: Waiting[] = [];
   #gathering: Batch | undefined;
+  /** What was entered last, where operations on tasks may still be added to it. */
+  #joining: TaskBatch | undefined;
   #isScheduled = false;
   #pending = 0;
   #idle: (() => void) | undefined;
@@ -169,13 +180,13 @@ export class Steps {
   constructor(session: Session, registry: Registry, location: string) {
     this.#session = session;
     this.#registry = registry;
-    this.#location = location;
+    this.location = location;
     for (let index = LANES - 1; index >= 0; index -= 1) this.#free.push(session.newLane(index));
   }
 
   /** Sends one part of a frequent operation, together with others. */
   run<Answer>(part: Part<Answer>): Promise<Answer> {
-    if (this.#isClosed) return Promise.reject(closedError(`store ${this.#location}`));
+    if (this.#isClosed) return Promise.reject(closedError(`store ${this.location}`));
     this.#pending += 1;
     part.onSettled = this.#onSettled;
     this.#place(part as Part);
@@ -184,7 +195,7 @@ export class Steps {
 
   /** Sends one part of a rarer operation, by itself. */
   runAlone<Answer>(part: Part<Answer>): Promise<Answer> {
-    if (this.#isClosed) return Promise.reject(closedError(`store ${this.#location}`));
+    if (this.#isClosed) return Promise.reject(closedError(`store ${this.location}`));
     this.#pending += 1;
     part.onSettled = this.#onSettled;
     this.#placeAlone(part as Part).catch((error: unknown) => part.reject(error));
@@ -193,7 +204,7 @@ export class Steps {
 
   /** Runs another script that begins with the frame. */
   async runScript(program: Program, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
-    if (this.#isClosed) throw closedError(`store ${this.#location}`);
+    if (this.#isClosed) throw closedError(`store ${this.location}`);
     this.#pending += 1;
     try {
       return await new Promise<Buffer>((resolve, reject) => {
@@ -205,6 +216,19 @@ export class Steps {
     } finally {
       this.#onSettled();
     }
+  }
+
+  /** Runs one operation on tasks themselves. @param isJoined whether it has no queues: then it may travel with others that wait */
+  runTaskStep(keys: EncodedKeys, operation: Buffer, isJoined: boolean): Promise<ByteReader> {
+    if (this.#isClosed) return Promise.reject(closedError(`store ${this.location}`));
+    this.#pending += 1;
+    let batch = this.#joining;
+    if (!isJoined || batch === undefined || batch.isFull) {
+      batch = new TaskBatch((lane, body) => this.#session.run(lane, PROGRAMS.taskStep, this.#registry.store, keys, [body]));
+      this.#enter(batch);
+      if (isJoined) this.#joining = batch;
+    }
+    return batch.add(operation).finally(this.#onSettled);
   }
 
   /** Takes no more calls, and resolves when those taken are settled. */
@@ -249,6 +273,7 @@ export class Steps {
   }
 
   #gather(part: Part, life: QueueLife): void {
+    this.#joining = undefined;
     let batch = this.#gathering;
     if (batch?.isFullFor(part)) {
       this.#waiting.push(this.#travel(batch));
@@ -261,6 +286,7 @@ export class Steps {
 
   // What was gathered before goes before.
   #enter(waiting: Waiting): void {
+    this.#joining = undefined;
     if (this.#gathering !== undefined) {
       this.#waiting.push(this.#travel(this.#gathering));
       this.#gathering = undefined;
@@ -323,12 +349,14 @@ export class Steps {
   async #sendPlain(lane: Lane, batch: Batch, kind: PlainKind): Promise<void> {
     const operation = batch.operations[0] as Operation;
     const { life } = operation;
+    // The only plain script that takes several operations.
+    const isList = kind === "enqueueOwned";
     const { reply, wasPlain } = await this.#session.runPlain(
       lane,
       PLAIN_PROGRAMS[kind],
       life,
       life.plainKeys(kind),
-      operation.encode(),
+      isList ? batch.encode() : operation.encode(),
       () => ({
         program: batch.program,
         store: this.#registry.store,
@@ -339,14 +367,26 @@ export class Steps {
     // Where a queue is out of the ordinary it often stays so for a while: then the detour is not made each time.
     life.notePlain(kind, wasPlain);
     const reader = new ByteReader(reply);
-    if (!wasPlain) this.#distribute(batch, reader);
+    if (!wasPlain || isList) this.#distribute(batch, reader);
     else if (reader.u8() === ANSWER.done) this.#answer(operation, reader);
   }
 
   #plainKindOf(batch: Batch): PlainKind | undefined {
-    const [operation, other] = batch.operations;
-    if (operation === undefined || other !== undefined || operation.parts[0]?.isAlone) return undefined;
-    const kind = PLAIN_KINDS[operation.kind];
+    const { operations } = batch;
+    const [operation] = operations;
+    if (operation === undefined) return undefined;
+    let kind = PLAIN_KINDS[operation.kind];
+    if (operations.length > 1) {
+      // Messages of several tasks for one queue.
+      const areOwned = operations.every(
+        (one) => one.life === operation.life && (one.kind === KIND.enqueueOwned || one.kind === KIND.enqueue),
+      );
+      kind = areOwned ? "enqueueOwned" : undefined;
+    } else if (operation.parts[0]?.isAlone) {
+      return undefined;
+    } else if (kind === "ack" && operation.parts.some((part) => part.hasTask)) {
+      kind = "ackOwned";
+    }
     return kind !== undefined && operation.life.mayBePlain(kind) ? kind : undefined;
   }
 
@@ -390,7 +430,7 @@ export class Steps {
       return;
     }
     const error = status === ANSWER.full ? new Error("OOM the memory of the server is full") : new Error(answer.rest());
-    for (const part of parts) part.reject(translate(error, this.#location));
+    for (const part of parts) part.reject(translate(error, this.location));
   }
 
   #again(operation: Operation, part: Part): void {

@@ -47,8 +47,8 @@ export class TaskReading {
     this.#runner = runner;
     this.#registry = registry;
     this.#namespace = namespace;
-    this.#taskKeys = encodeKeys([keys.tasks, keys.taskTexts, keys.taskQueues]);
-    this.#listKeys = encodeKeys([keys.taskOrder, keys.tasks, keys.taskTexts]);
+    this.#taskKeys = encodeKeys([keys.tasks, keys.taskTexts, keys.taskCounts, keys.taskQueues]);
+    this.#listKeys = encodeKeys([keys.taskOrder, keys.tasks, keys.taskTexts, keys.taskCounts, keys.taskQueues]);
     this.#failureKeys = encodeKeys([keys.tasks, keys.taskFailures]);
   }
 
@@ -70,7 +70,7 @@ export class TaskReading {
     return task;
   }
 
-  /** Some of the queues in which a task may have unacked messages; their names are not known. `undefined` when there is no such task. */
+  /** Some of the queues in which a task may have pending messages; their names are not known. `undefined` when there is no such task. */
   async queuesOf(id: TaskId, atMost: number): Promise<readonly QueueLife[] | undefined> {
     const [record, , ...lives] = (await this.#ask(id, atMost)) ?? [];
     return record === undefined ? undefined : lives.map((life) => this.#lifeOf("" as QueueName, life.readUIntBE(0, PART_BYTES)));

@@ -7,12 +7,11 @@ import type { QueueName, TaskId } from "../../core/names.ts";
 import { checkMessages } from "../../core/request.ts";
 import type { CancelledTask, CreatedTask, ProducerRenewal, RedrivenTask, SealedTask, SealOptions, Task } from "../../core/task.ts";
 import type { TaskChangeRequest, TaskRequest } from "../../core/task-request.ts";
-import { ByteReader, ByteWriter } from "./bytes.ts";
-import { encodeSpecial, readSpecial, type SpecialBody } from "./enqueue-part.ts";
-import { isOvertaken, overtaken } from "./failure.ts";
+import { type ByteReader, ByteWriter } from "./bytes.ts";
+import { encodeMade, readMade, type SpecialBody } from "./enqueue-part.ts";
+import { isOvertaken, overtaken, translate } from "./failure.ts";
 import type { Keys } from "./keys.ts";
 import { ANSWER, KIND } from "./part.ts";
-import { PROGRAMS } from "./programs.ts";
 import type { QueueLife, Registry } from "./registry.ts";
 import { type EncodedKeys, encodeKeys, joinKeys } from "./script-call.ts";
 import type { Steps } from "./steps.ts";
@@ -50,8 +49,9 @@ export class TaskSteps {
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
       try {
         const keys = joinKeys([...lives.map((life) => life.keys), this.#metaKey]);
-        const reader = new ByteReader(await this.#steps.runScript(PROGRAMS.taskStep, keys, [writer.view()]));
+        const reader = await this.#steps.runTaskStep(keys, writer.view(), lives.length === 0);
         const status = reader.u8();
+        if (status === ANSWER.failed) throw translate(new Error(reader.rest()), this.#steps.location);
         if (status === ANSWER.done) return reader;
         if (status === ANSWER.gone) return undefined;
         throw readRefusal(status, reader);
@@ -74,7 +74,7 @@ export class TaskSteps {
   /** Makes a task with its first messages. @param token names its producer */
   async create(request: TaskRequest, batches: readonly Forward[], token: number, maxMessageBytes: number): Promise<CreatedTask> {
     checkBatches(batches, maxMessageBytes);
-    const bodies = batches.map(({ queue, messages }) => encodeSpecial(queue, messages, true));
+    const bodies = batches.map(({ queue, messages }) => encodeMade(queue, messages));
     const names = [...new Set(batches.map(({ queue }) => queue))];
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
       const lives = await this.#livesOf(names, attempt > 1);
@@ -110,10 +110,10 @@ export class TaskSteps {
     const isThere = reader.u8() === 1;
     const task = readTask(reader, this.#registry.store);
     if (isThere) return { outcome: "exists", task };
-    const enqueued = bodies.map(({ queue, ids }): EnqueueAnswer[] => {
+    const enqueued = bodies.map((body): EnqueueAnswer[] => {
       const answer = reader.part(reader.u32());
       answer.u8();
-      return readSpecial(answer, ids, lives.get(queue) as QueueLife, { next: answer.u48() });
+      return readMade(answer, body, lives.get(body.queue) as QueueLife);
     });
     return { outcome: "created", task, ...(token === undefined ? {} : { producer: makeProducer(token) }), enqueued };
   }
@@ -251,8 +251,9 @@ function writeNewTask(
   const encoded = encodeTexts({ ...texts, keepMs });
   writer.u32(encoded.length);
   writer.bytes(encoded);
-  for (const { queue, bytes } of bodies) {
+  for (const { queue, kind, bytes } of bodies) {
     writer.u16(names.indexOf(queue) + 1);
+    writer.u8(kind);
     writer.u32(bytes.length);
     writer.bytes(bytes);
   }

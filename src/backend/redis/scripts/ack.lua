@@ -1,6 +1,6 @@
 --[[
 Ack by receipt (kind 4): removes messages in processing. Follows memory.lua.
-Body    per item: holding, that is place (6 bytes) and token (6)
+Body    per item: place (6 bytes), token (6) and number of its task, or 0 (6)
 Answer  0, per item 1 removed or 0 stale
 Atomic because the check of the token and the removal are one step. Removal comes first: it is allowed when the memory is full.
 ]]
@@ -11,21 +11,21 @@ local function removeHeld(queue, holdings, n)
   for index = 1, n do places[index] = sub(holdings[index], 1, 6) end
   -- Few messages have a state: those with a chosen id, and those that came back before.
   local states = call("HLEN", KEYS[base + STATES]) > 0 and call("HMGET", KEYS[base + STATES], unpack(places, 1, n))
-  local done, hasIds, lastState, owner
-  for index = 1, states and n or 0 do
-    local state = states[index]
-    -- Often they are all alike.
-    local length = state and state ~= lastState and byte(state, 5)
-    if length then
-      lastState, owner = state, nil
-      if length > 0 then hasIds = true end
-      if byte(state) >= 128 then owner = useTasks().find(sub(state, 7 + length, 6 + length + (byte(state, 6 + length) or 0))) end
-      if owner and owner.status > 0 then owner = nil end
-      if owner then tasks.ownOf(queue, owner) end
-    end
-    if state and owner then
-      done = done or {}
-      done[owner] = (done[owner] or 0) + 1
+  local done, lastNumber, owner
+  for index = 1, n do
+    local holding = holdings[index]
+    if #holding > 12 then
+      local number = sub(holding, 13)
+      if number ~= lastNumber then
+        lastNumber, owner = number, nil
+        local id = useTasks().idIn(queue, holding)
+        if id ~= "" then owner = tasks.find(id) end
+        if owner and owner.status > 0 then owner = nil end
+      end
+      if owner then
+        done = done or {}
+        done[owner] = (done[owner] or 0) + 1
+      end
     end
   end
   -- With this they are removed; where somebody spoilt the next two keys, only rubbish stays behind.
@@ -35,7 +35,7 @@ local function removeHeld(queue, holdings, n)
   redis.pcall("HDEL", KEYS[base + BODIES], unpack(places, 1, n))
   if states then
     call("HDEL", KEYS[base + STATES], unpack(places, 1, n))
-    for index = 1, hasIds and n or 0 do
+    for index = 1, n do
       local state = states[index]
       local length = state and byte(state, 5)
       if length and length > 0 then
@@ -43,8 +43,8 @@ local function removeHeld(queue, holdings, n)
         memory.turn(queue, sub(state, 6, 5 + length), memory.SETTLED)
       end
     end
-    for owner, count in pairs(done or {}) do tasks.settle(queue, owner, "done", count) end
   end
+  for task, count in pairs(done or {}) do tasks.settle(queue, task, count) end
   set(queue, ACKED, field(queue, ACKED) + n)
   return true
 end
@@ -79,8 +79,9 @@ transitions[4] = function(queue, position, stop)
     local holdings, n = {}, 0
     while position < stop and n < SLICE do
       n = n + 1
-      holdings[n] = sub(operations, position, position + 11)
-      position = position + 12
+      local hasTask = sub(operations, position + 12, position + 17) ~= "\0\0\0\0\0\0"
+      holdings[n] = sub(operations, position, position + (hasTask and 17 or 11))
+      position = position + 18
     end
     answer = answer .. ackHoldings(queue, holdings, n)
   end

@@ -8,18 +8,19 @@ Atomic because nobody may see a queue half cleared, nor a message both dead and 
 server's main thread; so a clear costs the same for ten messages and for a million, and grows only with the number of tasks that had some.
 ]]
 transitions[20] = function(queue)
-  local PENDING, RETURNED, DELAYED, LEASES, HELD, OWNERS, LARGEST, CLEARS, CLEARED = 2, 5, 6, 8, 9, 14, 58, 72, 78
+  local PENDING, RETURNED, DELAYED, LEASES, HELD, LARGEST, CLEARS, CLEARED = 2, 5, 6, 8, 9, 58, 72, 78
+  local TASK_QUEUES, life = 8, sub(queue.record, 10, 15)
   local base = queue.base
   local pending = call("LLEN", KEYS[base + PENDING]) + call("ZCARD", KEYS[base + RETURNED]) + call("ZCARD", KEYS[base + DELAYED])
   local processing = call("ZCARD", KEYS[base + LEASES])
-  local hasTasks = call("HLEN", KEYS[base + OWNERS]) > 0
+  local hasTasks = #call("ZRANGEBYLEX", KEYS[TASK_QUEUES], "[\0" .. life, "[\0" .. life .. string.rep("\255", 7), "LIMIT", 0, 1) > 0
   if hasTasks then useTasks().check() end
   for key = PENDING, HELD do call("UNLINK", KEYS[base + key]) end
   -- Ids chosen for what was cleared count as settled from here on, by this number.
   set(queue, CLEARS, field(queue, CLEARS) + 1)
   set(queue, CLEARED, field(queue, CLEARED) + pending + processing)
   set(queue, LARGEST, 0)
-  if hasTasks then tasks.lose(KEYS[base + OWNERS], sub(queue.record, 10, 15), sub(queue.record, 94)) end
+  if hasTasks then tasks.lose(life, sub(queue.record, 94)) end
   return "\0" .. pack(">I6I6", pending, processing)
 end
 
@@ -56,9 +57,9 @@ end
 
 -- Takes the dead letters that a list of ids names from their graves, and gives each to `change`.
 local function eachDead(queue, position, stop, change)
-  local BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 3, 4, 5, 10, 11, 12, 13, 14
+  local BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET = 3, 4, 5, 10, 11, 12, 13
   local operations, outcomes, base, memory = ARGV[4], { "\0" }, queue.base, useMemory()
-  check(queue, BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET, OWNERS)
+  check(queue, BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET)
   while position < stop do
     local length, place = byte(operations, position), nil
     if length == 0 then

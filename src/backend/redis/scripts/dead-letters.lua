@@ -16,7 +16,7 @@ local function isOwned(letter)
   local at = 26 + read(">I2", letter, 24) + 13
   local flags = byte(letter, at)
   if not flags or flags < 2 then return "\0" end
-  at = flags == 3 and at + 2 + (byte(letter, at + 1) or 0) or at + 1
+  at = flags == 3 and at + 8 + (byte(letter, at + 7) or 0) or at + 7
   local task = call("HGET", KEYS[4], sub(letter, at + 1, at + (byte(letter, at) or 0)))
   return task and sub(task, 8, 13) == sub(letter, 12, 17) and "\1" or "\0"
 end

@@ -21,14 +21,17 @@ local function harvestWithCare(queue, wanted, places, entries, states)
   local PENDING, BODIES, STATES, RETURNED = 2, 3, 4, 5
   local memory, base = useMemory(), queue.base
   local n, bytes, dropped = #places, 0, 0
-  check(queue, STATES, 10, 11, 12, 13, 14)
-  if call("HLEN", KEYS[base + 14]) > 0 then useTasks().check() end
+  check(queue, STATES, 10, 11, 12, 13)
+  local life = sub(queue.record, 10, 15)
+  -- Whether any task has messages here.
+  if #call("ZRANGEBYLEX", KEYS[8], "[\0" .. life, "[\0" .. life .. string.rep("\255", 7), "LIMIT", 0, 1) > 0 then useTasks().check() end
   for index = 1, n do bytes = bytes + #entries[index] end
 
-  local function reap(place, entry, count, id, reason, task)
+  local function reap(place, entry, count, id, reason, task, number)
     if task ~= "" then
       local owner = useTasks().find(task)
-      if memory.cancelling(task) then
+      if owner and owner.number ~= read(">I6", number) then owner = false end
+      if owner and memory.cancelling(task) then
         dropped = dropped + 1
         return memory.withdraw(queue, owner, place, id)
       end
@@ -36,12 +39,12 @@ local function harvestWithCare(queue, wanted, places, entries, states)
         handOut(owner)
       else
         -- Somebody took the record of its task away.
-        entry, task = memory.give(queue, entry, ""), ""
+        entry = memory.give(queue, entry, "")
       end
     end
     n = n + 1
     places[n], entries[n] = place, entry
-    states[n] = (count > 1 or id ~= "" or task ~= "" or reason ~= "") and memory.makeState(count, id, reason, task)
+    states[n] = (count > 1 or id ~= "" or reason ~= "") and memory.makeState(count, id, reason, "")
     bytes = bytes + #entry
   end
 
@@ -49,8 +52,8 @@ local function harvestWithCare(queue, wanted, places, entries, states)
     local entry = call("LPOP", KEYS[base + PENDING])
     if not entry then return false end
     changed, queue.changed = true, true
-    local place, id, task = memory.examine(queue, entry)
-    if place then reap(place, entry, 1, id, "", task) else memory.quarantine(queue, entry) end
+    local place, id, task, _, number = memory.examine(queue, entry)
+    if place then reap(place, entry, 1, id, "", task, number) else memory.quarantine(queue, entry) end
     return true
   end
 
@@ -60,10 +63,10 @@ local function harvestWithCare(queue, wanted, places, entries, states)
     local entry = call("HGET", KEYS[base + BODIES], place)
     local state = call("HGET", KEYS[base + STATES], place)
     local count, id, reason, task = memory.readState(state, 0)
-    local found, chosen, owner
-    if entry then found, chosen, owner = memory.examine(queue, entry) end
+    local found, chosen, owner, number, _
+    if entry then found, chosen, owner, _, number = memory.examine(queue, entry) end
     if found == place then
-      reap(place, entry, count + 1, chosen, reason, owner)
+      reap(place, entry, count + 1, chosen, reason, owner, number)
       -- What was delivered once and has nothing else to tell needs no state.
       if state and n > 0 and places[n] == place and not states[n] then states[n] = memory.makeState(count + 1, chosen, reason, "") end
     else
@@ -106,30 +109,29 @@ local function secureTasks(queue, entries, popped, index)
 end
 
 -- What `claim` found last: messages of one task often follow each other.
-local lastPart, lastState, lastOwner
+local lastPart, lastOwner
 
--- The state of an entry with a chosen id or a task, and its task; or nothing when it needs care; or that it was removed since its task is
--- cancelling.
+-- The state of an entry with a chosen id or a task, or false if it needs none, and its task; or nothing when it needs care; or that it was
+-- removed since its task is cancelling.
 local function claim(queue, entry, flags)
-  local at, idLength, id = 15, 0, ""
+  local at, state = flags > 1 and 21 or 15, false
   if flags % 2 == 1 then
-    idLength = byte(entry, at) or 0
-    if idLength == 0 or #entry < at + idLength then return end
-    if flags == 1 then return "\0\0\0\1" .. sub(entry, at, at + idLength) end
-    id, at = sub(entry, at + 1, at + idLength), at + 1 + idLength
+    local length = byte(entry, at) or 0
+    if length == 0 or #entry < at + length then return end
+    state, at = "\0\0\0\1" .. sub(entry, at, at + length), at + 1 + length
+    if flags == 1 then return state end
   end
   local length = flags < 4 and byte(entry, at)
   if not length or length == 0 or #entry < at + length then return end
   local part = sub(entry, at, at + length)
-  if flags == 2 and part == lastPart then return lastState, lastOwner end
+  if part == lastPart then return state, lastOwner end
   local owner = useTasks().find(sub(part, 2))
-  if not owner or owner.status > 0 then return end
+  if not owner or owner.status > 0 or owner.number ~= read(">I6", entry, 15) then return end
   if owner.cancelling == 1 then
-    useMemory().withdraw(queue, owner, sub(entry, 2, 7), id)
+    useMemory().withdraw(queue, owner, sub(entry, 2, 7), state and sub(state, 6) or "")
     return nil, owner, true
   end
-  local state = "\128\0\0\1" .. string.char(idLength) .. id .. part
-  if flags == 2 then lastPart, lastState, lastOwner = part, state, owner end
+  lastPart, lastOwner = part, owner
   return state, owner
 end
 
@@ -158,7 +160,7 @@ local function harvest(queue, wanted, hasReturned)
       if magic == 1 and flags > 0 then state, owner, isDropped = claim(queue, entry, flags) end
       if isDropped then
         dropped = dropped + 1
-      elseif magic == 1 and (flags == 0 or state) then
+      elseif magic == 1 and (flags == 0 or state ~= nil) then
         if owner then handOut(owner) end
         n = n + 1
         places[n], entries[n], states[n] = place, entry, state
@@ -261,12 +263,11 @@ transitions[3] = function(queue, position, stop)
       for index = first, final do
         local place, entry, state = places[index], entries[index], states[index]
         local holding = place .. token
+        if byte(entry, 14) > 1 then holding = holding .. sub(entry, 15, 20) end
         l = l + 2
         leases[l - 1], leases[l], held[l - 1], held[l] = ends, holding, "0", holding
         if state ~= countedState then
           countedState, count = state, state and sub(state, 1, 4) or "\0\0\0\1"
-          -- Its highest bit tells that it has a task.
-          if state and byte(state) >= 128 then count = string.char(byte(state) - 128) .. sub(state, 2, 4) end
         end
         pieces[p + 1], pieces[p + 2] = count .. pack(">I4", #entry), entry
         p, k = p + 2, k + 1
@@ -303,8 +304,9 @@ replays[3] = function(queue, position, stop, kept)
     local head, found = #pieces + 1, 0
     for index = 0, count - 1 do
       local place = sub(kept, at + index * 6, at + index * 6 + 5)
-      local entry = call("ZSCORE", KEYS[queue.base + LEASES], place .. token) and call("HGET", KEYS[queue.base + BODIES], place)
-      if entry then
+      local entry = call("HGET", KEYS[queue.base + BODIES], place)
+      local number = entry and #entry > 20 and byte(entry, 14) > 1 and sub(entry, 15, 20) or ""
+      if entry and call("ZSCORE", KEYS[queue.base + LEASES], place .. token .. number) then
         found = found + 1
         local deliveries = memory.readState(call("HGET", KEYS[queue.base + STATES], place), 1)
         pieces[head + found] = pack(">I4I4", deliveries, #entry) .. entry

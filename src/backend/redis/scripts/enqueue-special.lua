@@ -2,7 +2,7 @@
 Enqueue (kind 2): stores messages of which some have chosen ids or delays; or also tasks (kind 10). Follows enqueue.lua and memory.lua.
 Body    kind 10 begins with the number of tasks (2 bytes), per task length (1) and id. Then, and for kind 2 alone, bytes of the largest entry of
         this operation (4), per message: flags as those of its entry (1 byte), delay in ms (6), fingerprint (20), length (4) and rest of the
-        entry, from its flags on
+        entry, from its flags on, without the numbers of tasks
 Answer  0, sequence of the first stored (6), per message 0 stored, 1 repeated, 2 conflict. The stored have sequences in a row.
         2: nothing stored, the memory is full. 5: nothing stored, a task takes no more work.
 Atomic because all messages of a call are stored in a row, and a chosen id and its message together.
@@ -21,13 +21,13 @@ end
 
 -- `made`: the task that this call makes, whose id stands in none of the messages.
 transitions[2] = function(queue, position, stop, made)
-  local PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET, OWNERS = 2, 3, 4, 6, 7, 12, 13, 14
+  local PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET = 2, 3, 4, 6, 7, 12, 13
   local SEQUENCE, ENQUEUED, LARGEST = 16, 22, 58
   local memory = useMemory()
-  check(queue, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET, OWNERS)
+  check(queue, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET)
   begin()
   if full then return "\2" end
-  local operations, entries, n, outcomes, owned = ARGV[4], {}, 0, {}, {}
+  local operations, entries, n, outcomes, owned, firsts, numbers = ARGV[4], {}, 0, {}, {}, {}, {}
   local largest = read(">I4", operations, position)
   position = position + 4
   local first, stamp, base = field(queue, SEQUENCE) + 1, pack(">I6", nowMs), queue.base
@@ -58,6 +58,9 @@ transitions[2] = function(queue, position, stop, made)
           task = sub(tail, at + 1, at + byte(tail, at))
         end
         owned[task] = (owned[task] or 0) + 1
+        numbers[task] = numbers[task] or pack(">I6", useTasks().find(task).number)
+        tail = sub(tail, 1, 1) .. numbers[task] .. sub(tail, 2)
+        if delayMs == 0 then firsts[task] = firsts[task] or sequence end
       end
       local entry = "\1" .. place .. stamp .. tail
       if delayMs > 0 then
@@ -80,7 +83,7 @@ transitions[2] = function(queue, position, stop, made)
     set(queue, SEQUENCE, sequence)
     if largest > field(queue, LARGEST) then set(queue, LARGEST, largest) end
   end
-  for task, count in pairs(owned) do tasks.gain(queue, tasks.admit(task, count), count, sequence) end
+  for task, count in pairs(owned) do tasks.gain(queue, tasks.find(task), count, sequence, firsts[task]) end
   return "\0" .. pack(">I6", first) .. table.concat(outcomes)
 end
 

@@ -6,7 +6,8 @@ number again gets that answer, and a smaller one (a request that waited in a soc
 KEYS  1 session (hash: lane -> number (6 bytes) and answer)
       2 wake (sorted set: life of a queue -> when something of it may be due, in microseconds)
       3 tasks (hash: id -> record), 4 task texts (hash: id -> texts), 5 task order (sorted set: number -> id), 6 task due (sorted set: when
-        in microseconds -> what), 7 task failures, 8 task queues (sorted sets, by text): tasks.lua tells of them
+        in microseconds -> what), 7 task failures, 8 task queues (sorted sets, by text), 9 task counts (hash), 10 task searches (set):
+        tasks.lua tells of them
 ARGV  1 header: lane (1 byte), number (6), how long ids are remembered in ms (6), how long a silent session is kept in ms (4),
         whether to renew that (1)
       2 id of the store

@@ -1,8 +1,8 @@
 --[[
 Nack and release (kind 6), extend (kind 7). Follows memory.lua.
-Body    kind 6: per item: holding (12 bytes), flags (1; bit 0: give up, bit 1: release, which does not count as a delivery, bit 2: keep the
+Body    kind 6: per item: place, token and number of its task, or 0 (18 bytes), flags (1; bit 0: give up, bit 1: release, which does not count as a delivery, bit 2: keep the
                 reason there was), delay in ms (6), length (2) and reason
-        kind 7: per item: holding (12), lease in ms (4)
+        kind 7: per item: the same (18), lease in ms (4)
 Answer  0, per item 0 stale, 1 pending again (or extended), 2 moved to the dead letters, 3 removed since its task is cancelling
 Atomic because a message leaves processing and arrives in pending or among the dead letters in one step. Removal comes first.
 ]]
@@ -10,6 +10,7 @@ local function giveBack(queue, holding, flags, delayMs, reason)
   local STATES, RETURNED, DELAYED, LATER, LEASES, HELD = 4, 5, 6, 7, 8, 9
   local base, memory, place = queue.base, useMemory(), sub(holding, 1, 6)
   local count, id, before, task = memory.readState(call("HGET", KEYS[base + STATES], place), 1)
+  if task == "" and #holding > 12 then task = useTasks().idIn(queue, holding) end
   local giveUp, released, maxDeliveries = flags % 2 == 1, math.floor(flags / 2) % 2 == 1, read(">I4", queue.record, 84)
   if flags >= 4 then reason = before end
   local cancelling = memory.cancelling(task)
@@ -40,12 +41,13 @@ local function giveBack(queue, holding, flags, delayMs, reason)
 end
 
 transitions[6] = function(queue, position, stop)
-  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
-  check(queue, BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS)
+  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+  check(queue, BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET)
   local operations, outcomes = ARGV[4], { "\0" }
   while position < stop do
     local holding, flags, delayMs, reason
-    holding, flags, delayMs, reason, position = read(">c12BI6I2c0", operations, position)
+    holding, flags, delayMs, reason, position = read(">c18BI6I2c0", operations, position)
+    if sub(holding, 13) == "\0\0\0\0\0\0" then holding = sub(holding, 1, 12) end
     local isCurrent = call("ZSCORE", KEYS[queue.base + LEASES], holding)
     outcomes[#outcomes + 1] = isCurrent and giveBack(queue, holding, flags, delayMs, reason) or "\0"
   end
@@ -58,7 +60,8 @@ transitions[7] = function(queue, position, stop)
   local leases = KEYS[queue.base + 8]
   while position < stop do
     local holding, leaseMs
-    holding, leaseMs, position = read(">c12I4", operations, position)
+    holding, leaseMs, position = read(">c18I4", operations, position)
+    if sub(holding, 13) == "\0\0\0\0\0\0" then holding = sub(holding, 1, 12) end
     local outcome = "\0"
     if call("ZSCORE", leases, holding) then
       -- Removed first, since a full memory refuses a write that may grow unless one that removes came before.

@@ -28,11 +28,13 @@ local function useMemory()
     return count - 2147483648, sub(state, 6, 5 + length), sub(state, at), sub(state, 7 + length, at - 1)
   end
 
-  -- The place of an entry, its chosen id and its task id (or ""), and where its payload begins; or nothing when it is none of ours.
+  -- The place of an entry, its chosen id and its task id (or ""), where its payload begins, and the number of its task (or ""); or nothing
+  -- when it is none of ours.
   function memory.examine(queue, entry)
     if #entry < 14 or byte(entry) ~= 1 then return end
     local sequence, flags, at, texts = read(">I6", entry, 2), byte(entry, 14), 15, { "", "" }
     if sequence == 0 or sequence > field(queue, 16) or flags > 3 then return end
+    if flags > 1 then at = 21 end
     for bit = 1, flags > 0 and 2 or 0 do
       if math.floor(flags / bit) % 2 == 1 then
         local length = byte(entry, at)
@@ -41,21 +43,25 @@ local function useMemory()
         at = at + 1 + length
       end
     end
-    return sub(entry, 2, 7), texts[1], texts[2], at
+    return sub(entry, 2, 7), texts[1], texts[2], at, flags > 1 and sub(entry, 15, 20) or ""
+  end
+
+  -- Flags, number, chosen id and task id of an entry; the task must be there.
+  local function textsOf(id, task)
+    local owner = task ~= "" and useTasks().find(task)
+    local head = string.char((id == "" and 0 or 1) + (owner and 2 or 0)) .. (owner and pack(">I6", owner.number) or "")
+    return head .. (id == "" and "" or string.char(#id) .. id) .. (owner and string.char(#task) .. task or "")
   end
 
   -- An entry of ours as that of another task, or of none.
   function memory.give(queue, entry, task)
     local _, id, _, at = memory.examine(queue, entry)
-    local flags = (id == "" and 0 or 1) + (task == "" and 0 or 2)
-    return sub(entry, 1, 13) .. string.char(flags) .. (id == "" and "" or string.char(#id) .. id)
-      .. (task == "" and "" or string.char(#task) .. task) .. sub(entry, at)
+    return sub(entry, 1, 13) .. textsOf(id, task) .. sub(entry, at)
   end
 
   -- An entry of ours around bytes that are none, or around nothing.
   function memory.wrap(place, task, bytes)
-    local head = "\1" .. place .. pack(">I6", nowMs)
-    return head .. (task == "" and "\0" or "\2" .. string.char(#task) .. task) .. bytes
+    return "\1" .. place .. pack(">I6", nowMs) .. textsOf("", task) .. bytes
   end
 
   function memory.remember(queue, id, state, place, untilMs, fingerprint)

@@ -18,7 +18,7 @@ local function readable(entry)
   if place == 0 or place > sequence or flags > 3 then return nil end
   if flags >= 2 then
     -- What belongs to a task that is cancelling is never handed out.
-    local at = flags == 3 and 16 + (byte(entry, 15) or 0) or 15
+    local at = flags == 3 and 22 + (byte(entry, 21) or 0) or 21
     local task = call("HGET", KEYS[8], sub(entry, at + 1, at + (byte(entry, at) or 0)))
     if task and byte(task, 4) == 1 then return nil end
   end

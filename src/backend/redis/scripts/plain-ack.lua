@@ -3,11 +3,11 @@ Plain ack: as ack.lua, of messages without a state. Follows plain-begin.lua.
 KEYS  3 bodies, 4 states, 5 leases, 6 held
 Atomic because the check of the token and the removal are one step.
 ]]
-local n = #body / 12
+local n = #body / 18
 if n == 0 or n > 2000 or call("HLEN", KEYS[4]) > 0 then return "" end
 local holdings, places = {}, {}
 for index = 1, n do
-  local at = index * 12 - 11
+  local at = index * 18 - 17
   holdings[index], places[index] = sub(body, at, at + 11), sub(body, at, at + 5)
 end
 if n > 1 then

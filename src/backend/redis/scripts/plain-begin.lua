@@ -12,4 +12,4 @@ local header, body = ARGV[1], ARGV[4]
 local last, record = call("HGET", KEYS[1], sub(header, 1, 1)), call("GET", KEYS[2])
 if not record or #record < 94 or byte(record) ~= 1 or sub(record, 2, 9) ~= ARGV[2] then return "" end
 if last and (#last < 7 or read(">I6", last) >= read(">I6", header, 2)) then return "" end
-local kept
+local kept, whole

@@ -1,6 +1,6 @@
 --[[
 Plain dequeue: as dequeue.lua, from the head of the list only, without request ids. Follows plain-begin.lua.
-KEYS  3 pending, 4 bodies, 5 returned, 6 leases, 7 held
+KEYS  3 pending, 4 bodies, 5 returned, 6 leases, 7 held, 8 task counts, 9 task searches
 Atomic because a message is at no instant in neither or in both of pending and processing.
 ]]
 local wanted, largest, wake = read(">I4", body), read(">I6", record, 58), read(">I8", record, 64)
@@ -23,16 +23,28 @@ end
 call("HLEN", KEYS[4])
 call("ZCARD", KEYS[6])
 local entries = call("LPOP", KEYS[3], wanted)
-local total = #entries
+local total, isPlain, lastOwned = #entries, true, nil
 for index = 1, total do
   local entry = entries[index]
-  if #entry < 14 or byte(entry) ~= 1 or byte(entry, 14) ~= 0 then
-    -- One with a chosen id, or none of ours: all go back to their places.
-    local back = {}
-    for from = 1, total do back[from] = entries[total + 1 - from] end
-    call("LPUSH", KEYS[3], unpack(back))
-    return ""
+  local flags = #entry > 13 and byte(entry) == 1 and byte(entry, 14)
+  if flags == 2 and #entry > 20 and #entry > 20 + byte(entry, 21) then
+    lastOwned = entry
+  elseif flags ~= 0 then
+    isPlain = false
+    break
   end
+end
+if isPlain and lastOwned then
+  -- Only where no task is being cancelled is none met; that it was handed out is to be seen in the counts.
+  local searches = redis.pcall("SCARD", KEYS[9])
+  isPlain = searches == 0 and type(redis.pcall("HLEN", KEYS[8])) ~= "table"
+end
+if not isPlain then
+  -- One with a chosen id, or none of ours: all go back to their places.
+  local back = {}
+  for from = 1, total do back[from] = entries[total + 1 - from] end
+  call("LPUSH", KEYS[3], unpack(back))
+  return ""
 end
 local pieces, places, bodies, leases, held, p, k, m, first = { "\0" }, { "\0" }, {}, {}, {}, 1, 1, 0, 1
 local lastLease, ends = -1, nil
@@ -48,6 +60,7 @@ for position = 5, size, 13 do
     local entry = entries[index]
     local place = sub(entry, 2, 7)
     local holding = place .. token
+    if lastOwned and byte(entry, 14) == 2 then holding = holding .. sub(entry, 15, 20) end
     m = m + 2
     bodies[m - 1], bodies[m], leases[m - 1], leases[m], held[m - 1], held[m] = place, entry, ends, holding, "0", holding
     pieces[p + 1], pieces[p + 2] = pack(">I4I4", 1, #entry), entry
@@ -60,6 +73,7 @@ call("HSET", KEYS[4], unpack(bodies, 1, m))
 call("ZADD", KEYS[6], unpack(leases, 1, m))
 -- Where somebody spoilt this one, the messages are in processing all the same, and their leases bring them back.
 redis.pcall("ZADD", KEYS[7], unpack(held, 1, m))
+if lastOwned then call("HSET", KEYS[8], sub(record, 10, 15), sub(lastOwned, 2, 7) .. string.rep("\0", 66)) end
 call("SETRANGE", KEYS[2], 27, pack(">I6", read(">I6", record, 28) + total))
 if total < wanted and largest > 0 then call("SETRANGE", KEYS[2], 57, "\0\0\0\0\0\0") end
 kept = table.concat(places)

@@ -4,7 +4,7 @@ ARGV  4 operations, each: kind (1 byte), group of its queue (2), length (4) and 
 Result  per operation: length (4) and answer
 Atomic as one script; an operation that fails does so before its first write and leaves the others alone.
 ]]
-for group = 1, (#KEYS - 8) / 14 do
+for group = 1, (#KEYS - 10) / 13 do
   local good, queue = pcall(load, group)
   queues[group] = queue
   if not good then queues[group] = { fault = type(queue) == "table" and queue.err or tostring(queue) } end

@@ -5,7 +5,7 @@ and otherwise the next moment at which something may be due.
 Atomic because a dequeue must not look past a message that is available at that moment.
 ]]
 local function settle(queue, bound)
-  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
+  local BODIES, STATES, RETURNED, DELAYED, LATER, LEASES, HELD, DEAD, GRAVES, MEMORY, FORGET = 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
   local RETURNED_COUNT, MAX_DELIVERIES = 40, 84
   local base, recovered, dead, promoted = queue.base, 0, 0, 0
   local nowText = string.format("%.0f", now)
@@ -13,13 +13,13 @@ local function settle(queue, bound)
   local holdings = call("ZRANGEBYSCORE", KEYS[base + LEASES], "-inf", nowText, "LIMIT", 0, bound)
   recovered = #holdings
   if recovered > 0 then
-    check(queue, BODIES, STATES, RETURNED, HELD, DEAD, GRAVES, MEMORY, FORGET, OWNERS)
+    check(queue, BODIES, STATES, RETURNED, HELD, DEAD, GRAVES, MEMORY, FORGET)
     local memory, maxDeliveries = useMemory(), read(">I4", queue.record, MAX_DELIVERIES)
     local places = {}
     for index = 1, recovered do places[index] = sub(holdings[index], 1, 6) end
     local states = call("HMGET", KEYS[base + STATES], unpack(places))
     for index = 1, recovered do
-      if states[index] and #states[index] > 5 and byte(states[index]) >= 128 then
+      if #holdings[index] > 12 then
         useTasks().check()
         break
       end
@@ -31,6 +31,7 @@ local function settle(queue, bound)
     for index = 1, recovered do
       local place = places[index]
       local deliveries, id, reason, task = memory.readState(states[index], 1)
+      if task == "" and #holdings[index] > 12 then task = tasks.idIn(queue, holdings[index]) end
       local cancelling = memory.cancelling(task)
       if cancelling then
         memory.withdraw(queue, cancelling, place, id)

@@ -17,9 +17,9 @@ else
 end
 for index = first, #entries, step do
   local entry = entries[index]
-  local flags = #entry >= 15 and byte(entry) == 1 and byte(entry, 14) or 0
+  local flags = #entry > 20 and byte(entry) == 1 and byte(entry, 14) or 0
   if flags == 2 or flags == 3 then
-    local at = flags == 3 and 16 + byte(entry, 15) or 15
+    local at = flags == 3 and 22 + byte(entry, 21) or 21
     local id = sub(entry, at + 1, at + (byte(entry, at) or 0))
     counts[id] = (counts[id] or 0) + 1
   end

@@ -72,7 +72,7 @@ local function searchList(queue, task, own, bound)
 end
 
 transitions[44] = function(position)
-  local DUE, QUEUES, OWNERS, request = 6, 8, 14, ARGV[4]
+  local DUE, SEARCHES, request = 6, 10, ARGV[4]
   local id, marks, bound, reason
   id, marks, bound, reason, position = read(">Bc0BI4I2c0", request, position)
   local task = useTasks().find(id)
@@ -80,7 +80,7 @@ transitions[44] = function(position)
   if task.status > 0 or (task.cancelling == 0 and marks == 0) then return "\0\0\0\0\0\0", task end
   for group = 1, #queues do
     local queue = queues[group]
-    if queue and not queue.fault then check(queue, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, OWNERS) end
+    if queue and not queue.fault then check(queue, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13) end
   end
   -- A write that removes comes first, since a full memory then lets the others pass.
   call("ZREM", KEYS[DUE], "c" .. id)
@@ -93,10 +93,11 @@ transitions[44] = function(position)
   for group = 1, #queues do
     local queue, life = queues[group], sub(request, position, position + 5)
     position = position + 6
+    local own = tasks.countAt(pack(">I6", task.number), life)
     if not queue then
-      call("ZREM", KEYS[QUEUES], id .. "\0" .. life)
-    elseif not queue.fault and bound > 0 then
-      local own = tasks.ownOf(queue, task)
+      -- It went without its messages being counted: they are not there any more.
+      if own then own.phase, own.isChanged = 4, true end
+    elseif own and not queue.fault and bound > 0 then
       if own.phase == 0 then own.phase = 1 end
       own.isChanged = true
       while bound > 0 and own.phase < 4 and own.count > 0 do
@@ -104,11 +105,20 @@ transitions[44] = function(position)
         removed, bound = removed + found, bound - seen
       end
       -- Those in processing are left to whoever holds them.
-      if own.phase == 4 or own.count <= 0 then call("ZREM", KEYS[QUEUES], id .. "\0" .. life) end
+      if own.count <= 0 then own.phase = 4 end
     end
   end
   changed = true
-  local more = #call("ZRANGEBYLEX", KEYS[QUEUES], "[" .. id .. "\0", "[" .. id .. "\0" .. string.rep("\255", 7), "LIMIT", 0, 1)
-  if more == 1 then tasks.attend("c", id, now) end
+  tasks.judge(task)
+  local more = 0
+  for _, own in ipairs(tasks.countsOf(task)) do
+    if own.phase < 4 and own.count > 0 then more = 1 end
+  end
+  if more == 1 then
+    tasks.attend("c", id, now)
+    call("SADD", KEYS[SEARCHES], id)
+  else
+    call("SREM", KEYS[SEARCHES], id)
+  end
   return "\0" .. pack(">I4B", removed, more), task
 end

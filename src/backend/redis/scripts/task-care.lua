@@ -2,8 +2,8 @@
 Task care: what is rarely done with tasks: failures, texts, sealing, the end, removal. Follows queue.lua; tasks.lua makes these functions when one of
 them is needed, and tells what the records are made of.
 ]]
-local function addTaskCare(known)
-  local RECORDS, TEXTS, ORDER, DUE, FAILURES, QUEUES = 3, 4, 5, 6, 7, 8
+local function addTaskCare(known, owned)
+  local RECORDS, TEXTS, ORDER, DUE, FAILURES, QUEUES, COUNTS, SEARCHES = 3, 4, 5, 6, 7, 8, 9, 10
 
   -- The same for the keys that only failures and changes of tasks themselves need.
   function tasks.check()
@@ -48,7 +48,8 @@ local function addTaskCare(known)
   -- A dead letter of a task became pending again: it takes its failure back.
   function tasks.revive(queue, task, place)
     task.failed = math.max(0, task.failed - 1)
-    tasks.gain(queue, task, 1, (read(">I6", place)))
+    tasks.gain(queue, task, 1, (read(">I6", place)), nil, true)
+    tasks.touch(task)
     if task.failed > 0 or task.blamed ~= 1 then return end
     local texts = tasks.textsOf(task)
     texts[7], texts[8], task.hasNewTexts = texts[8], false, true
@@ -57,7 +58,7 @@ local function addTaskCare(known)
 
   -- A message of a task moves to the dead letters. Answers with what these keep of it.
   function tasks.bury(queue, task, place, count, id, cause, reason)
-    tasks.settle(queue, task, "failed", 1)
+    tasks.settle(queue, task, 1, "failed")
     task.deaths = task.deaths + 1
     local life, mark = sub(queue.record, 10, 15), pack(">I6I6", task.number, task.deaths)
     call("ZADD", KEYS[FAILURES], "0", mark .. life .. place)
@@ -70,19 +71,52 @@ local function addTaskCare(known)
     call("ZREM", KEYS[FAILURES], mark .. life .. place)
   end
 
+  -- The record of a task takes over what a queue counts of it.
+  local function absorb(task, own, head)
+    task.total = task.total + own.total
+    task.updated = math.max(task.updated, own.updated)
+    if own.first > 0 and head and #head > 5 and read(">I6", head) >= own.first then task.started = 1 end
+    own.isGone = true
+    tasks.touch(task)
+  end
+
   -- All unacked messages of a queue were removed: those of tasks count as failed.
-  function tasks.lose(key, life, name)
-    local owners = call("HGETALL", key)
-    if #owners == 0 then return end
-    call("UNLINK", key)
-    for index = 1, #owners, 2 do
-      local task = tasks.find(owners[index])
-      if task and task.status == 0 and #owners[index + 1] == 19 then
-        task.failed = task.failed + read(">I6", owners[index + 1])
-        tasks.blame(task, 4, "", 0, life, nil, nil, name)
-        tasks.touch(task)
+  function tasks.lose(life, name)
+    local from = "\0" .. life
+    local members = call("ZRANGEBYLEX", KEYS[QUEUES], "[" .. from, "[" .. from .. string.rep("\255", 7))
+    if #members == 0 then return end
+    local head = call("HGET", KEYS[COUNTS], life)
+    for index = 1, #members do
+      local own = tasks.countAt(sub(members[index], 8), life)
+      call("ZREM", KEYS[QUEUES], members[index])
+      if own then
+        call("ZREM", KEYS[QUEUES], own.id .. from)
+        call("HDEL", KEYS[COUNTS], own.field)
+        local task = tasks.find(own.id)
+        if task and task.status == 0 then
+          absorb(task, own, head)
+          if own.count > 0 then
+            task.failed = task.failed + own.count
+            tasks.blame(task, 4, "", 0, life, nil, nil, name)
+          end
+        end
+        own.count = 0
       end
     end
+    call("HDEL", KEYS[COUNTS], life)
+  end
+
+  -- What each queue counts of a task.
+  function tasks.countsOf(task)
+    local number, skipped, found = pack(">I6", task.number), #task.id + 2, {}
+    for _, member in ipairs(call("ZRANGEBYLEX", KEYS[QUEUES], "[" .. task.id .. "\0", "[" .. task.id .. "\0" .. string.rep("\255", 7))) do
+      tasks.countAt(number, sub(member, skipped))
+    end
+    -- All that were read, and those that are new.
+    for _, own in ipairs(owned[task.id] or {}) do
+      if not own.isGone then found[#found + 1] = own end
+    end
+    return found
   end
 
   -- The producer of a task adds no more.
@@ -121,18 +155,34 @@ local function addTaskCare(known)
   -- Messages that are removed because their task is cancelling. What they leave in collections is the caller's to remove.
   function tasks.withdraw(queue, task, count)
     local CLEARED = 78
-    tasks.settle(queue, task, "cancelled", count)
+    tasks.settle(queue, task, count, "cancelled")
     set(queue, CLEARED, field(queue, CLEARED) + count)
   end
 
-  -- A task ends: nobody adds to it any more, and all its messages are settled.
+  -- A task ends if all its messages are settled: nobody adds to it any more.
   function tasks.finish(task)
+    local owns = tasks.countsOf(task)
+    for index = 1, #owns do
+      if owns[index].count > 0 then return end
+    end
+    for index = 1, #owns do
+      local own = owns[index]
+      absorb(task, own, nil)
+      if not own.isNew then
+        local life = "\0" .. own.life
+        call("HDEL", KEYS[COUNTS], own.field)
+        call("ZREM", KEYS[QUEUES], own.id .. life, life .. sub(own.field, 1, 6))
+        if #call("ZRANGEBYLEX", KEYS[QUEUES], "[" .. life, "[" .. life .. string.rep("\255", 7), "LIMIT", 0, 1) == 0 then call("HDEL", KEYS[COUNTS], own.life) end
+      end
+    end
+    task.done = task.total - task.failed - task.cancelled
+    tasks.touch(task)
     task.status = task.cancelling == 1 and 3 or (task.failed > 0 or task.producerFailed == 1) and 2 or 1
     task.finished = nowMs
     local keepMs = read(">I6", task.rest, 7 + 6 * task.status)
     call("ZREM", KEYS[DUE], "c" .. task.id, "p" .. task.id)
     tasks.attend("r", task.id, (nowMs + keepMs) * 1000)
-    call("ZREMRANGEBYLEX", KEYS[QUEUES], "[" .. task.id .. "\0", "[" .. task.id .. "\0" .. string.rep("\255", 7))
+    call("SREM", KEYS[SEARCHES], task.id)
   end
 
   function tasks.writeTexts(task)

@@ -11,6 +11,14 @@ local function idAt(position)
   return read(">Bc0", ARGV[4], position)
 end
 
+-- The answer that refuses what only a task that has ended allows.
+local function activeAnswer(task)
+  local shown = shownTask(task.id, task.record, KEYS[9], KEYS[8])
+  local total, done, failed, cancelled = read(">I6I6I6I6", shown, 14)
+  local isRunning = byte(shown, 6) == 1 and done + failed + cancelled < total
+  return "\6" .. (task.cancelling == 1 and "\4" or isRunning and "\6" or "\5") .. task.id
+end
+
 transitions[41] = function(position)
   local id
   id, position = idAt(position)
@@ -28,7 +36,7 @@ transitions[41] = function(position)
   return "\0", task
 end
 
-transitions[42] = function(position)
+transitions[42] = function(position, stop)
   local id
   id, position = idAt(position)
   local task = useTasks().find(id)
@@ -38,15 +46,15 @@ transitions[42] = function(position)
   tasks.seal(task)
   if failed == 1 then
     task.producerFailed = 1
-    tasks.blame(task, 7, sub(ARGV[4], position + 7))
+    tasks.blame(task, 7, sub(ARGV[4], position + 7, stop - 1))
   end
   return "\0\0", task
 end
 
-transitions[43] = function(position)
+transitions[43] = function(position, stop)
   local DUE, outcomes, request = 6, { "\0" }, ARGV[4]
   useTasks()
-  while position <= #request do
+  while position < stop do
     local id, token, leaseMs
     id, token, leaseMs, position = read(">Bc0I6I4", request, position)
     local task, outcome = tasks.find(id), "\0"
@@ -65,18 +73,15 @@ transitions[46] = function(position)
   local id = idAt(position)
   local task = useTasks().find(id)
   if not task then return "\5\0" .. id end
-  if task.status == 0 then
-    local isRunning = task.started == 1 and task.done + task.failed + task.cancelled < task.total
-    return "\6" .. (task.cancelling == 1 and "\4" or isRunning and "\6" or "\5") .. id
-  end
+  if task.status == 0 then return activeAnswer(task) end
   tasks.remove(task)
   return "\0"
 end
 
-transitions[47] = function(position)
+transitions[47] = function(position, stop)
   local DUE, request, more = 6, ARGV[4], "\0"
   useTasks()
-  while position <= #request do
+  while position < stop do
     local member
     member, position = read(">Bc0", request, position)
     local moment, kind, name = tonumber(call("ZSCORE", KEYS[DUE], member)), sub(member, 1, 1), sub(member, 2)

@@ -1,13 +1,13 @@
 --[[
-Make a task (kind 40) with its first messages. Follows enqueue-special.lua.
+Make a task (kind 40) with its first messages. Follows enqueue-owned.lua and enqueue-special.lua.
 Body    length (1 byte) and id, or 0 to make one; 1 if sealed (1); token of the producer (6), its lease in ms (4); how long the task is kept, in
-        ms, as completed (6), failed (6), cancelled (6); length (4) and texts; then per batch: group of its queue (2), length (4) and body of an
-        enqueue of kind 2, whose messages leave out the id of their task
+        ms, as completed (6), failed (6), cancelled (6); length (4) and texts; then per batch: group of its queue (2), kind (1), length (4) and body of an
+        enqueue of kind 2 or 9, whose messages leave out the id of their task
 Answer  0 done, 0 made or 1 there is one of that id; task; per batch: length (4) and answer of the enqueue. 1: one of the queues is missing.
 Atomic because a task must not be seen without its messages, nor these without it.
 ]]
-transitions[40] = function(position)
-  local TEXTS, ORDER, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET, OWNERS = 4, 5, 2, 3, 4, 6, 7, 12, 13, 14
+transitions[40] = function(position, stop)
+  local TEXTS, ORDER, PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET = 4, 5, 2, 3, 4, 6, 7, 12, 13
   local request, book = ARGV[4], useTasks()
   local id, sealed, token, leaseMs, keep, texts
   id, sealed, token, leaseMs, keep, texts, position = read(">Bc0Bc6I4c18I4c0", request, position)
@@ -16,7 +16,7 @@ transitions[40] = function(position)
   for group = 1, #queues do
     if not queues[group] then return "\1" end
     if queues[group].fault then error(queues[group].fault, 0) end
-    check(queues[group], PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET, OWNERS)
+    check(queues[group], PENDING, BODIES, STATES, DELAYED, LATER, MEMORY, FORGET)
   end
   begin()
   if full then error("OOM the memory of the server is full", 0) end
@@ -34,10 +34,10 @@ transitions[40] = function(position)
   call("ZADD", KEYS[ORDER], string.format("%.0f", number), id)
   if sealed == 0 then book.attend("p", id, now + leaseMs * 1000) end
   local pieces = {}
-  while position <= #request do
-    local group, length
-    group, length, position = read(">I2I4", request, position)
-    local answer = transitions[2](queues[group], position, position + length, id)
+  while position < stop do
+    local group, kind, length
+    group, kind, length, position = read(">I2BI4", request, position)
+    local answer = (kind == 9 and enqueueOwned or transitions[2])(queues[group], position, position + length, id)
     pieces[#pieces + 1] = pack(">I4", #answer) .. answer
     position = position + length
   end

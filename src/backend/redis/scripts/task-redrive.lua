@@ -1,12 +1,12 @@
 --[[
-Redrive a task (kind 45): makes dead letters of a task pending again, as messages of another or of the same. Follows memory.lua.
+Redrive a task (kind 45): makes dead letters of a task pending again, as messages of another or of the same. Follows task-change.lua.
 Body    length (1 byte) and id of the task they are of, length (1) and id of the one that is to own them; then per dead letter: group of its queue
         (2), entry of failures (24)
 Answer  0, how many became pending again (4), whether there are more (1). 5, 6 as of task-change.lua
 Atomic because a message must not be seen both dead and pending, nor counted by both tasks or by none.
 ]]
-transitions[45] = function(position)
-  local FAILURES, BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET, OWNERS = 7, 3, 4, 5, 10, 11, 12, 13, 14
+transitions[45] = function(position, stop)
+  local FAILURES, BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET = 7, 3, 4, 5, 10, 11, 12, 13
   local request, memory = ARGV[4], useMemory()
   local from, into
   from, into, position = read(">Bc0Bc0", request, position)
@@ -15,18 +15,15 @@ transitions[45] = function(position)
   local refused = tasks.refusal(into)
   if refused then return refused end
   local target = tasks.find(into)
-  if source ~= target and source.status == 0 then
-    local isRunning = source.started == 1 and source.done + source.failed + source.cancelled < source.total
-    return "\6" .. (source.cancelling == 1 and "\4" or isRunning and "\6" or "\5") .. from
-  end
+  if source ~= target and source.status == 0 then return activeAnswer(source) end
   for group = 1, #queues do
     if queues[group] and queues[group].fault then error(queues[group].fault, 0) end
-    if queues[group] then check(queues[group], BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET, OWNERS) end
+    if queues[group] then check(queues[group], BODIES, STATES, RETURNED, DEAD, GRAVES, MEMORY, FORGET) end
   end
   begin()
   if full then error("OOM the memory of the server is full", 0) end
   local redriven = 0
-  while position <= #request do
+  while position < stop do
     local group, entry
     group, entry, position = read(">I2c24", request, position)
     local queue, place = queues[group], sub(entry, 19, 24)
@@ -44,7 +41,7 @@ transitions[45] = function(position)
       call("HSET", KEYS[queue.base + STATES], place, memory.makeState(0, id, "", into))
       call("ZADD", KEYS[queue.base + RETURNED], "0", place)
       memory.turn(queue, id, memory.UNACKED)
-      if source == target then tasks.revive(queue, target, place) else tasks.gain(queue, tasks.admit(into, 1), 1, (read(">I6", place))) end
+      if source == target then tasks.revive(queue, target, place) else tasks.gain(queue, target, 1, (read(">I6", place))) end
       redriven = redriven + 1
     end
   end

@@ -21,7 +21,7 @@ end
 
 -- Reads the sizes of keys, and so fails, before anything is written, when somebody put another type there.
 local function check(queue, ...)
-  local SIZE_OF = { false, "LLEN", "HLEN", "HLEN", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "HLEN", "HLEN", "ZCARD", "HLEN" }
+  local SIZE_OF = { false, "LLEN", "HLEN", "HLEN", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "ZCARD", "HLEN", "HLEN", "ZCARD" }
   for index = 1, select("#", ...) do
     local key = select(index, ...)
     call(SIZE_OF[key], KEYS[queue.base + key])
