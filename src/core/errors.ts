@@ -140,6 +140,14 @@ export function taskActive(task: string, status: string): QueueFSError {
   return new QueueFSError("task-active", `task ${quote(task)} is ${status}, not ended; wait for its end, or cancel it`);
 }
 
+/** The error for a producer that makes calls faster than the store answers, without awaiting any. @param bytes that wait already */
+export function tooManyWaiting(store: string, bytes: number): QueueFSError {
+  return new QueueFSError(
+    "store-busy",
+    `${store}: ${bytes} bytes of earlier calls wait for the store, so that no more are taken; await some of them, then try again`,
+  );
+}
+
 /** The error for any call on an object that was closed. */
 export function closedError(what: string): QueueFSError {
   return new QueueFSError("closed", `${what} is closed; open a new one`);

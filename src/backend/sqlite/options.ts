@@ -3,6 +3,7 @@
 import type { Clock, Random } from "../../core/clock.ts";
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
+  DEFAULT_MAX_WAITING_BYTES,
   DEFAULT_REMEMBER_MS,
   DEFAULT_SWEEP_INTERVAL_MS,
   MAX_MESSAGE_BYTES_BOUND,
@@ -32,6 +33,13 @@ export const SQLITE_OPTIONS = {
     maximum: MAX_MESSAGE_BYTES_BOUND,
     default: DEFAULT_MAX_MESSAGE_BYTES,
     meaning: "bytes of one message, and of all messages of one call",
+  },
+  maxWaitingBytes: {
+    type: "integer",
+    minimum: 1024,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: DEFAULT_MAX_WAITING_BYTES,
+    meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
   },
   rememberMs: {
     type: "integer",
@@ -73,6 +81,11 @@ export interface SqliteOptions {
   readonly busyTimeoutMs?: number;
   /** Bytes of one message, and of all messages of one call. 1 to 511 MiB, default 64 MiB. */
   readonly maxMessageBytes?: number;
+  /**
+   * Bytes of calls that store messages and wait, beyond which more are refused as `store-busy`: so a producer that never awaits does not fill the
+   * memory. From 1,024, default 512 MiB.
+   */
+  readonly maxWaitingBytes?: number;
   /** How long answers to chosen message ids and request ids are remembered, in milliseconds. 0 to 7 days, default 10 minutes. */
   readonly rememberMs?: number;
   /** How often this process recovers ended leases and tidies, in milliseconds. 10 to 3,600,000, default 1,000. */

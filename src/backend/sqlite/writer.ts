@@ -4,7 +4,7 @@
  */
 
 import { backoffMs } from "../../core/backoff.ts";
-import { closedError, isQueueFSError, QueueFSError } from "../../core/errors.ts";
+import { closedError, isQueueFSError, QueueFSError, tooManyWaiting } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
 import { TurnCounter } from "../../core/turn.ts";
 import { AGAIN, type Answer } from "./answer.ts";
@@ -70,6 +70,7 @@ export class Writer {
   readonly #commit;
   readonly #rollback;
   #waiting: Call[] = [];
+  #waitingBytes = 0;
   #scheduled = false;
   #busyAttempts = 0;
   #closed = false;
@@ -99,6 +100,12 @@ export class Writer {
         return;
       }
       const { bytes = 0, grows = false, patienceMs = this.#settings.busyTimeoutMs, kind } = traits ?? {};
+      // What makes room is always taken.
+      if (grows && this.#waitingBytes > this.#settings.maxWaitingBytes) {
+        reject(tooManyWaiting(this.#settings.path, this.#waitingBytes));
+        return;
+      }
+      this.#waitingBytes += bytes;
       this.#waiting.push({
         operation,
         bytes,
@@ -141,6 +148,7 @@ export class Writer {
     } catch (error) {
       if (isBusy(error)) {
         this.#waiting = [...calls, ...this.#waiting];
+        for (const { bytes } of calls) this.#waitingBytes += bytes;
         this.#retryLater(error);
         return;
       }
@@ -154,6 +162,11 @@ export class Writer {
     this.#becomeIdle();
   }
 
+  #waitAgain(call: Call): void {
+    this.#waiting.push(call);
+    this.#waitingBytes += call.bytes;
+  }
+
   #take(): Call[] {
     const waiting = this.#waiting;
     let count = 0;
@@ -162,6 +175,7 @@ export class Writer {
       bytes += (waiting[count] as Call).bytes;
       count += 1;
     }
+    this.#waitingBytes -= bytes;
     if (count === waiting.length) {
       this.#waiting = [];
       return waiting;
@@ -197,7 +211,7 @@ export class Writer {
     for (const [index, call] of calls.entries()) {
       const answer = answers[index] as Answer;
       if ("error" in answer) call.reject(answer.error);
-      else if (answer.value === AGAIN) this.#waiting.push(call);
+      else if (answer.value === AGAIN) this.#waitAgain(call);
       else call.resolve(answer.value);
     }
     if (step.changed) this.#hooks.onChange(step.changedQueues);
@@ -267,7 +281,7 @@ export class Writer {
         return;
       } catch (error) {
         if (isBusy(error)) {
-          this.#waiting.push(call);
+          this.#waitAgain(call);
           return;
         }
         if (attempt === 1 && !call.grows && isFull(error) && this.#hooks.makeRoom()) continue;
@@ -289,6 +303,7 @@ export class Writer {
       call.busySinceMs ??= nowMs;
       if (nowMs - call.busySinceMs < call.patienceMs) return true;
       impatient.push(call);
+      this.#waitingBytes -= call.bytes;
       return false;
     });
     for (const call of impatient) call.reject(this.#translated(error));

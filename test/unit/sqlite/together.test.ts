@@ -170,3 +170,23 @@ test("random calls at once leave the counts right and hand out each message once
     expect({ processing, all: pending + processing + acked.size }, `seed ${seed}`).toEqual({ processing: held.length, all: enqueued });
   }
 });
+
+test("a producer that never awaits is refused before it fills the memory, and what was taken is stored", async () => {
+  const bounded = await openSqlite({ path: join(folder, "queue.db"), durability: "normal", maxWaitingBytes: 64 * 1024, onError: () => {} });
+  const data = new Uint8Array(1024);
+  const outcomes = await Promise.all(
+    Array.from({ length: 200 }, () =>
+      bounded.enqueue(JOBS, [{ data }]).then(
+        () => "stored",
+        (error: unknown) => (error as { code: string }).code,
+      ),
+    ),
+  );
+  const stored = outcomes.filter((outcome) => outcome === "stored").length;
+  expect(new Set(outcomes)).toEqual(new Set(["stored", "store-busy"]));
+  expect(stored).toBeGreaterThan(40);
+  expect((await bounded.status(JOBS)).pending).toBe(stored);
+  // Then it takes more again.
+  await bounded.enqueue(JOBS, [{ data }]);
+  await bounded.close();
+});
