@@ -87,8 +87,5 @@ export const MAX_REMEMBERED_ANSWERS = 2;
 export const MAX_REMEMBERED_ANSWER_BYTES = 64 * 1024 * 1024;
 /** How long an HTTP server remembers the answers of a client session that asks nothing, in milliseconds: ten minutes, as stores remember ids. */
 export const REMEMBER_SESSION_MS = 10 * 60 * 1000;
-/**
- * Bytes of calls that store messages and wait for the store in one process, unless the option says otherwise: 512 MiB. A producer that never
- * awaits is refused from there on (`store-busy`), instead of filling the memory of its process.
- */
+/** Bytes of calls that store messages and wait for the store, unless the option says otherwise: 512 MiB, so that a producer that never awaits is refused. */
 export const DEFAULT_MAX_WAITING_BYTES = 512 * 1024 * 1024;
