@@ -135,6 +135,11 @@ export function taskEnded(task: string, status: string): QueueFSError {
   return new QueueFSError("task-ended", `task ${quote(task)} is ${status} and takes no more work; make a new task`);
 }
 
+/** The error for a producer that is no longer its task's. @param reason what the task says of it */
+export function producerLost(task: string, reason: string): QueueFSError {
+  return new QueueFSError("task-ended", `task ${quote(task)} takes nothing more from this producer: ${reason}; make a new task`);
+}
+
 /** The error for removing or trying again a task that goes on. */
 export function taskActive(task: string, status: string): QueueFSError {
   return new QueueFSError("task-active", `task ${quote(task)} is ${status}, not ended; wait for its end, or cancel it`);

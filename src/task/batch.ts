@@ -1,5 +1,6 @@
 /** The first messages of a task. */
 
+import { QueueFSError } from "../core/errors.ts";
 import type { Forward } from "../core/message.ts";
 import type { EnqueueOptions, ForwardTarget } from "../queue/index.ts";
 
@@ -12,6 +13,7 @@ export interface Batch {
 /**
  * Values to be stored in a queue together with the task that owns them.
  *
+ * @throws QueueFSError `invalid-argument`
  * @param options of each value; a `task` among them is not needed and not looked at
  */
 export function batch<Value>(
@@ -19,6 +21,8 @@ export function batch<Value>(
   values: readonly Value[],
   options: (value: Value, index: number) => EnqueueOptions = () => ({}),
 ): Batch {
+  if (!Array.isArray(values) || typeof options !== "function")
+    throw new QueueFSError("invalid-argument", "batch takes a queue, an array of values, and a function that gives the options of each");
   return {
     async encode() {
       const [messages] = await Promise.all([

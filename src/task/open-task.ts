@@ -2,7 +2,7 @@
 
 import type { Backend } from "../backend/contract.ts";
 import type { Clock, Timer } from "../core/clock.ts";
-import { isQueueFSError, type QueueFSError, taskEnded } from "../core/errors.ts";
+import { isQueueFSError, producerLost, type QueueFSError } from "../core/errors.ts";
 import type { MessageId, TaskId } from "../core/names.ts";
 import type { Task, TaskChange } from "../core/task.ts";
 import { cancellationsOf, type EnqueueOptions, errorText, type NamedQueue, runInTask } from "../queue/index.ts";
@@ -32,6 +32,7 @@ export class OpenTask implements AsyncDisposable {
   readonly #unwatch: () => void;
   #timer: Timer | undefined;
   #sealing: Promise<Task> | undefined;
+  #isFailing = false;
 
   /** Made by `tasks.open`. @internal */
   constructor(context: OpenTaskContext, id: TaskId, producer: string) {
@@ -81,8 +82,18 @@ export class OpenTask implements AsyncDisposable {
     return this.#sealing;
   }
 
-  /** Nothing more will be added, because the producer failed: the task ends as `failed` once its messages are settled. */
-  fail(error: unknown): Promise<Task> {
+  /**
+   * Nothing more will be added, because the producer failed: the task ends as `failed` once its messages are settled. A second call answers the
+   * same.
+   *
+   * @throws QueueFSError `task-ended` when it was sealed before, as without a failure
+   */
+  async fail(error: unknown): Promise<Task> {
+    if (this.#sealing !== undefined && !this.#isFailing) {
+      await this.#sealing;
+      throw producerLost(this.id, "it was sealed before it failed");
+    }
+    this.#isFailing = true;
     this.#sealing ??= this.#seal(errorText(error));
     return this.#sealing;
   }
@@ -92,7 +103,7 @@ export class OpenTask implements AsyncDisposable {
     try {
       const { outcome, task } = await this.#context.backend.sealTask(this.id, options);
       this.#end();
-      if (outcome === "stale" && error === undefined) throw taskEnded(this.id, task.error?.reason ?? task.status);
+      if (outcome === "stale" && error === undefined) throw producerLost(this.id, lossOf(task));
       return task;
     } catch (failure) {
       // The lease is renewed on, so that a seal that did not reach the store can be tried again.
@@ -131,10 +142,9 @@ export class OpenTask implements AsyncDisposable {
 
   async #lostReason(): Promise<QueueFSError> {
     try {
-      const { status, error } = await this.#context.backend.task(this.id);
-      return taskEnded(this.id, error?.reason ?? status);
+      return producerLost(this.id, lossOf(await this.#context.backend.task(this.id)));
     } catch {
-      return taskEnded(this.id, "gone");
+      return producerLost(this.id, "it is gone");
     }
   }
 
@@ -146,4 +156,10 @@ export class OpenTask implements AsyncDisposable {
       if (!isQueueFSError(error, "task-ended") && !isQueueFSError(error, "task-not-found")) throw error;
     }
   }
+}
+
+/** Why a task takes nothing more from its producer. */
+function lossOf({ status, error }: Task): string {
+  if (status === "cancelling" || status === "cancelled") return "it was cancelled";
+  return error?.reason ?? `somebody else sealed it, and it is ${status}`;
 }

@@ -2,12 +2,13 @@
 
 import type { Backend } from "../backend/contract.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { QueueFSError, quote } from "../core/errors.ts";
+import { isQueueFSError, QueueFSError, quote } from "../core/errors.ts";
 import { MAX_LEASE_MS, MIN_LEASE_MS } from "../core/limits.ts";
 import type { Page, PageOptions } from "../core/message.ts";
 import { parseChosenTaskId, parseTaskId, type TaskId } from "../core/names.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
 import { isTerminal, type NewTask, type Task, type TaskChange, type TaskFailure, type TaskListOptions } from "../core/task.ts";
+import { NEW_TASK_OPTIONS } from "../core/task-request.ts";
 import type { Batch } from "./batch.ts";
 import { OpenTask } from "./open-task.ts";
 import { type TaskWaitOptions, waitTask } from "./wait.ts";
@@ -37,6 +38,9 @@ export interface TasksOptions {
   /** Told of renewals that failed. Default: a warning of the process. */
   readonly onError?: (error: unknown) => void;
 }
+
+// What else the store takes is said by the methods here.
+const { producer: _producer, retryOf: _retryOf, ...SPECIFICATION_OPTIONS } = NEW_TASK_OPTIONS;
 
 /** What a program says of a new task. */
 export type TaskSpecification = Omit<NewTask, "id" | "producer" | "retryOf"> & {
@@ -102,11 +106,16 @@ export class Tasks {
    * @returns the task as it was when it was sealed; {@link wait} tells how it ends
    */
   async run(specification: TaskSpecification, produce: (task: OpenTask) => unknown): Promise<Task> {
+    if (typeof produce !== "function")
+      throw new QueueFSError("invalid-argument", `run needs a function that produces, got ${quote(produce)}`);
     const task = await this.open(specification);
     try {
       await task.run(() => produce(task));
     } catch (error) {
-      await task.fail(error);
+      // One that it sealed itself before is as it is; what it threw is what the caller must know.
+      await task.fail(error).catch((failure: unknown) => {
+        if (!isQueueFSError(failure, "task-ended")) throw failure;
+      });
       throw error;
     }
     return task.seal();
@@ -165,11 +174,12 @@ export class Tasks {
    */
   async retry(id: string): Promise<Task> {
     const from = await this.get(id);
+    const nothingLeft = (): QueueFSError =>
+      new QueueFSError("message-not-found", `task ${quote(from.id)} (${from.status}) has no dead letters that could be tried again`);
     const { items } = await this.backend.taskFailures(from.id, { limit: 1 });
-    if (items.length === 0)
-      throw new QueueFSError("message-not-found", `task ${quote(from.id)} (${from.status}) has no dead letters that could be tried again`);
+    if (items.length === 0) throw nothingLeft();
     if (!isTerminal(from.status)) {
-      await this.#redrive(from.id, from.id);
+      if ((await this.#redrive(from.id, from.id)) === 0) throw nothingLeft();
       return this.get(from.id);
     }
     const { type, resource, meta } = from;
@@ -177,17 +187,27 @@ export class Tasks {
       { type, ...(resource === undefined ? {} : { resource }), ...(meta === undefined ? {} : { meta }), retryOf: from.id },
       [],
     );
+    let redriven: number;
     try {
-      await this.#redrive(from.id, again.id);
+      redriven = await this.#redrive(from.id, again.id);
     } catch (error) {
       await again.fail(error);
       throw error;
     }
-    return again.seal();
+    if (redriven > 0) return again.seal();
+    // Somebody else tried them again in the meantime: a task without any would be completed, and say what is not so.
+    await again.fail("somebody else tried the dead letters again first");
+    await this.backend.removeTask(again.id);
+    throw nothingLeft();
   }
 
-  async #redrive(from: TaskId, into: TaskId): Promise<void> {
-    while ((await this.backend.redriveTask(from, into)).more);
+  async #redrive(from: TaskId, into: TaskId): Promise<number> {
+    let total = 0;
+    for (;;) {
+      const { redriven, more } = await this.backend.redriveTask(from, into);
+      total += redriven;
+      if (!more) return total;
+    }
   }
 
   /** Removes the record of a task that has ended. @throws QueueFSError `task-not-found`, `task-active` */
@@ -206,7 +226,10 @@ export class Tasks {
     }
   }
 
-  #newTask({ id, ...rest }: TaskSpecification): NewTask {
+  #newTask(specification: TaskSpecification): NewTask {
+    readOptions("a task", SPECIFICATION_OPTIONS, specification);
+    // Without one the store says what is missing.
+    const { id, ...rest } = specification ?? {};
     return id === undefined ? rest : { ...rest, id: parseChosenTaskId(id) };
   }
 }
@@ -214,8 +237,10 @@ export class Tasks {
 /** Checks that the task which has the id already may be the one that is asked for. @throws QueueFSError `id-conflict` */
 export function assertSameTask(task: Task, { type, resource }: Pick<TaskSpecification, "type" | "resource">): void {
   if (task.type === type && task.resource === resource) return;
+  const kind = (type: string, resource: string | undefined): string =>
+    `of type ${quote(type)} ${resource === undefined ? "without a resource" : `about ${quote(resource)}`}`;
   throw new QueueFSError(
     "id-conflict",
-    `task ${quote(task.id)} is of type ${quote(task.type)} about ${quote(task.resource)}, not ${quote(type)} about ${quote(resource)}; choose another id`,
+    `task ${quote(task.id)} is ${kind(task.type, task.resource)}, not ${kind(type, resource)}; choose another id`,
   );
 }

@@ -138,6 +138,50 @@ describe.each(STORES)("tasks over $name", (kind) => {
     await expect(tasks.retry(again.id)).rejects.toMatchObject({ code: "message-not-found" });
   });
 
+  test("of several retries at once one has the work, and the others say that nothing is left", async () => {
+    const { id } = await create("a", "b", "c");
+    for (let count = 0; count < 3; count += 1) await pages.dequeue(() => giveUp("no"));
+    const retries = await Promise.allSettled([tasks.retry(id), new Tasks(store.backend).retry(id), tasks.retry(id)]);
+    const won = retries.flatMap((retry) => (retry.status === "fulfilled" ? [retry.value] : []));
+    expect(won.reduce((sum, task) => sum + task.progress.total, 0)).toBe(3);
+    expect(won.every((task) => task.status === "pending" && task.progress.unacked > 0)).toBe(true);
+    for (const retry of retries) if (retry.status === "rejected") expect(retry.reason).toMatchObject({ code: "message-not-found" });
+    expect((await tasks.page()).items).toHaveLength(1 + won.length);
+  });
+
+  test("a failure after the seal is refused, and one in a run that sealed itself is thrown on", async () => {
+    const task = await tasks.open({ type: "import" });
+    await task.seal();
+    await expect(task.fail(new Error("too late"))).rejects.toMatchObject({ code: "task-ended" });
+    expect((await tasks.get(task.id)).status).toBe("completed");
+    const error = new Error("after the seal");
+    const running = tasks.run({ type: "import" }, async (own) => {
+      await own.seal();
+      throw error;
+    });
+    await expect(running).rejects.toBe(error);
+    const failing = await tasks.open({ type: "import" });
+    await failing.fail("first");
+    expect((await failing.fail("second")).error?.reason).toBe("first");
+    await expect(failing.seal()).resolves.toMatchObject({ status: "failed" });
+  });
+
+  test("what is no specification is refused by its name", async () => {
+    const queue = pages;
+    for (const call of [
+      () => tasks.create(undefined as never),
+      () => tasks.create({ type: "import", producer: { leaseMs: 1_000 } } as never),
+      () => tasks.open({ type: "import", retryOf: "other" } as never),
+      () => tasks.run({ type: "import" }, undefined as never),
+      async () => batch(queue, ["x"], { id: "A" } as never),
+    ])
+      await expect(call()).rejects.toMatchObject({ code: "invalid-argument" });
+    await tasks.create({ id: "named", type: "import" });
+    await expect(tasks.create({ id: "named", type: "commit", resource: "r" })).rejects.toThrow(
+      /"import" without a resource, not of type "commit" about "r"/,
+    );
+  });
+
   test("a task that goes on tries its dead letters again itself", async () => {
     const { id } = await create("bad", "other");
     await pages.dequeue(() => giveUp("no"));
