@@ -25,6 +25,7 @@ import { type LeaseHolding, leasesOf } from "./lease-holding.ts";
 import { type RunOutcome, runHandler } from "./run-handler.ts";
 import { currentTask } from "./task-scope.ts";
 import { Telemetry, type TelemetryCounts } from "./telemetry.ts";
+import { isTracingLoading, tracing } from "./tracing.ts";
 import { isAllComplete, type WaitOptions, waitComplete } from "./wait.ts";
 
 /** Options of a {@link NamedQueue}, as a table. */
@@ -127,9 +128,10 @@ export class NamedQueue<Value = unknown> {
     const data = await this.#codec.encode(hooked);
     const delayMs = this.#delayOf(options);
     const task = this.#taskOf(options);
+    const id = options.id === undefined ? tracing()?.messageId() : parseChosenMessageId(options.id);
     return {
       data,
-      ...(options.id === undefined ? {} : { id: parseChosenMessageId(options.id) }),
+      ...(id === undefined ? {} : { id }),
       ...(delayMs > 0 ? { delayMs } : {}),
       ...(task === undefined ? {} : { task }),
     };
@@ -151,19 +153,35 @@ export class NamedQueue<Value = unknown> {
   }
 
   /** Stores one value; resolves with its id once it is durable as the store promises. @throws QueueFSError `id-conflict` for an id used with another value */
-  async enqueue(value: Value, options: EnqueueOptions = {}): Promise<MessageId> {
+  enqueue(value: Value, options: EnqueueOptions = {}): Promise<MessageId> {
+    return this.#traced(1, () => this.#enqueue(value, options));
+  }
+
+  async #enqueue(value: Value, options: EnqueueOptions): Promise<MessageId> {
     const [message] = await Promise.all([this.encode(value, options), this.ensure()]);
     const [answer] = await this.backend.enqueue(this.name, [message]);
     return this.#accepted(answer);
   }
 
   /** Stores many values in one step, in their order; resolves with their ids. @throws QueueFSError `id-conflict` when one's id was used with another value; the others are stored */
-  async enqueueMany(values: readonly Value[], options: (value: Value, index: number) => EnqueueOptions = () => ({})): Promise<MessageId[]> {
+  enqueueMany(values: readonly Value[], options: (value: Value, index: number) => EnqueueOptions = () => ({})): Promise<MessageId[]> {
+    return this.#traced(values.length, () => this.#enqueueMany(values, options));
+  }
+
+  async #enqueueMany(values: readonly Value[], options: (value: Value, index: number) => EnqueueOptions): Promise<MessageId[]> {
     const [messages] = await Promise.all([
       Promise.all(values.map((value, index) => this.encode(value, options(value, index)))),
       this.ensure(),
     ]);
     return (await this.backend.enqueue(this.name, messages)).map((answer) => this.#accepted(answer));
+  }
+
+  /** Does an enqueue within a span, where traces are made. */
+  #traced<Result>(count: number, enqueue: () => Promise<Result>): Promise<Result> {
+    const loading = isTracingLoading();
+    if (loading !== undefined) return loading.then(() => this.#traced(count, enqueue));
+    const trace = tracing();
+    return trace === undefined ? enqueue() : trace.send(this.name, count, enqueue);
   }
 
   #accepted(answer: { readonly outcome: string; readonly id: MessageId } | undefined): MessageId {
@@ -207,7 +225,10 @@ export class NamedQueue<Value = unknown> {
     await this.ensure();
     for (;;) {
       const askedMs = this.#clock.monotonicMs();
+      const trace = tracing();
+      const askedAtMs = trace === undefined ? 0 : this.#clock.wallMs();
       const messages = await this.backend.dequeue(this.name, { limit, leaseMs: this.leaseMs, owner: "process" });
+      if (messages.length > 0) trace?.received(this.name, askedAtMs, messages);
       const controllers = messages.map(() => new AbortController());
       if (keepLeases) this.#keep(messages, controllers, askedMs, longestBusyMs);
       const deliveries = await this.#open(messages, controllers);

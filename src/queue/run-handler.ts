@@ -14,6 +14,7 @@ import type { Handler, HandlerContext, Verdict } from "./handler.ts";
 import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
 import { cancellationsOf } from "./task-watch.ts";
 import type { Telemetry } from "./telemetry.ts";
+import { isTracingLoading, tracing } from "./tracing.ts";
 
 /**
  * What became of a delivery. `done`: acked. `retry`: pending again. `dead`: in the dead letters. `cancelled`: removed, since its task is being
@@ -52,7 +53,15 @@ const SETTLE_BACKOFF: Backoff = { firstMs: 50, maximumMs: 2_000 };
 type Ended = { readonly verdict: Verdict | undefined } | { readonly thrown: unknown } | "lost";
 
 /** Runs the handler and settles the delivery. Never rejects: every failure is told by the outcome, the telemetry and `onError`. */
-export async function runHandler<Value>(handler: Handler<Value>, delivery: Delivery<Value>, options: RunOptions): Promise<RunOutcome> {
+export function runHandler<Value>(handler: Handler<Value>, delivery: Delivery<Value>, options: RunOptions): Promise<RunOutcome> {
+  const loading = isTracingLoading();
+  if (loading !== undefined) return loading.then(() => runHandler(handler, delivery, options));
+  const trace = tracing();
+  if (trace === undefined) return runAndSettle(handler, delivery, options);
+  return trace.process(options.queue, delivery, () => runAndSettle(handler, delivery, options));
+}
+
+async function runAndSettle<Value>(handler: Handler<Value>, delivery: Delivery<Value>, options: RunOptions): Promise<RunOutcome> {
   const run = new Run(handler, delivery, options);
   try {
     const ended = await run.handle();
