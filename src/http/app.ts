@@ -14,9 +14,13 @@ import { type Caller, Gate, type Token } from "./auth.ts";
 import { BodyBudget, bodyLimit, readStream } from "./body.ts";
 import { allowOrigins } from "./cross-origin.ts";
 import { docsAnswer } from "./docs-page.ts";
+import { EventHub } from "./events/hub.ts";
 import { type Exchange, exchangeOf, type RequestObserver } from "./exchange.ts";
 import { checkTarget, Neighbourhood } from "./guards.ts";
 import { LongPolls } from "./long-polls.ts";
+import { Metrics } from "./observe/metrics.ts";
+import { observation } from "./observe/observation.ts";
+import { errorFields, type Logger, RequestLog } from "./observe/request-log.ts";
 import { openApiDocument } from "./openapi.ts";
 import { APP_OPTIONS } from "./options.ts";
 import { noSuchRoute, problemAnswer, wrongMethod } from "./problem.ts";
@@ -50,9 +54,21 @@ export interface AppOptions {
   readonly mount?: string;
   /** How long a message that an AGFS client took may be held, in milliseconds. Default 900,000 (15 minutes): those clients cannot renew. */
   readonly plainLeaseMs?: number;
+  /** Streams of events that may be open at once. Default 1,000. */
+  readonly maxEventReaders?: number;
+  /** How often an idle stream of events shows that it lives, in milliseconds. Default 15,000. */
+  readonly eventHeartbeatMs?: number;
+  /** The shortest time between two events of a stream, in milliseconds. Default 50. */
+  readonly eventIntervalMs?: number;
+  /** Changes that are remembered for readers of events that come back or are slow. Default 1,024. */
+  readonly eventHistory?: number;
+  /** Queues that `/metrics` tells of, the first by name. Default 1,000. */
+  readonly maxMetricQueues?: number;
+  /** Gets a line for each request; a pino logger is one. Default: no logs. */
+  readonly logger?: Logger;
   /** Told of every request. */
   readonly observer?: RequestObserver;
-  /** Called with errors that are no fault of a request. Default: a process warning. */
+  /** Called with errors that are no fault of a request. Default: the logger, else a process warning. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -63,6 +79,7 @@ export interface AppParts {
   /** Bytes of one body. */
   readonly bodyLimit: number;
   readonly agfs: Agfs;
+  readonly metrics: Metrics;
 }
 
 /** What a handler finds in its context. */
@@ -88,6 +105,8 @@ export interface App {
   readonly limits: { readonly maxUrlBytes: number; readonly maxQueryParameters: number };
   /** Answers a request; never rejects. @param exchange what the holder of the socket knows */
   fetch(request: Request, exchange?: Exchange): Promise<Response>;
+  /** Says where the number of open connections comes from, for metrics. */
+  countConnections(count: () => number): void;
   /** Aborted once the server stops. */
   readonly drained: AbortSignal;
   /** Ends all that waits, with what there is, and lets nothing wait any more. Requests are still answered. */
@@ -129,7 +148,7 @@ function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
 }
 
 /** Adds all routes. */
-function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs): void {
+function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs, metrics: Metrics): void {
   for (const route of ROUTES) {
     hono.on(route.method, routerPath(route.path), (c) => {
       c.set("route", route.name);
@@ -166,12 +185,21 @@ function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs): void {
     if (c.req.method === "HEAD") throw wrongMethod("HEAD", ["GET"]);
     return next();
   });
-  mountOthers(hono, { shared: serving.shared, budget: serving.budget, bodyLimit: serving.bodyLimit, agfs });
+  mountOthers(hono, { shared: serving.shared, budget: serving.budget, bodyLimit: serving.bodyLimit, agfs, metrics });
 }
 
-/** The one place where routes of other subjects are mounted: the AGFS file API, events, metrics. */
-function mountOthers(hono: Hono<AppEnv>, { agfs, budget, bodyLimit }: AppParts): void {
+/** The one place where routes of other subjects are mounted: the AGFS file API, metrics. */
+function mountOthers(hono: Hono<AppEnv>, { agfs, budget, bodyLimit, metrics }: AppParts): void {
   mountAgfs(hono, agfs, { budget, bodyLimit });
+  hono.get("/metrics", async (c) => {
+    c.set("route", "metrics");
+    // They tell of all queues.
+    c.var.caller.needWholeStore();
+    return c.body(await metrics.scrape(), 200, { "content-type": metrics.contentType });
+  });
+  hono.all("/metrics", (c) => {
+    throw wrongMethod(c.req.method, ["GET"]);
+  });
 }
 
 /**
@@ -181,13 +209,22 @@ function mountOthers(hono: Hono<AppEnv>, { agfs, budget, bodyLimit }: AppParts):
  */
 export function createApp(backend: Backend, options: AppOptions = {}): App {
   const values = readOptions("createApp", APP_OPTIONS, options);
-  const { tokens = [], allowHosts = [], allowOrigins: origins = [], observer, onError = warnOf } = options;
+  const { tokens = [], allowHosts = [], allowOrigins: origins = [], observer, logger } = options;
+  const onError = options.onError ?? (logger === undefined ? warnOf : (error: unknown) => logger.error(errorFields(error), "error"));
   const gate = new Gate(tokens);
   const neighbourhood = new Neighbourhood(allowHosts, origins);
   const clock: Clock = systemClock;
   const polls = new LongPolls(backend, values.maxLongPolls, clock);
   const instance = randomWord();
-  const shared: Shared = { backend, polls, leaseMs: values.leaseMs, instance, version: packageVersion() };
+  const version = packageVersion();
+  const events = new EventHub(backend, clock, values, instance);
+  const shared: Shared = { backend, polls, events, leaseMs: values.leaseMs, instance, version };
+  const metrics = new Metrics(
+    backend,
+    values.maxMetricQueues,
+    { longPolls: () => polls.count, eventReaders: () => events.readers, eventGaps: () => events.gaps },
+    version,
+  );
   const serving: Serving = {
     shared,
     sessions: new Sessions(clock),
@@ -204,19 +241,14 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     c.set("error", told);
     return isAgfsPath(c.req.path) ? errorAnswer(told, "read") : problemAnswer(told);
   });
+  hono.use("*", observation({ metrics, log: logger && new RequestLog(logger), observer }, clock, instance));
   hono.use("*", async (c, next) => {
-    const begunMs = clock.monotonicMs();
-    const { method } = c.req;
-    observer?.begin?.({ method });
     await next();
     const { headers } = c.res;
     headers.set(INSTANCE_HEADER, instance);
     headers.set("cache-control", "no-store");
     headers.set("x-content-type-options", "nosniff");
     if (polls.drained.aborted) headers.set("connection", "close");
-    const { error, route = "none" } = c.var;
-    const durationMs = clock.monotonicMs() - begunMs;
-    observer?.end?.({ method, route, status: c.res.status, durationMs, ...(error === undefined ? {} : { error }) });
   });
   hono.use("*", (c, next) => {
     checkTarget(targetOf(c.req.url), values);
@@ -240,14 +272,18 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
   });
   const { mount, plainLeaseMs } = values;
   const agfs = new Agfs({ ...shared, clock, answerTimeoutMs: values.answerTimeoutMs, onError }, { mount, plainLeaseMs });
-  addRoutes(hono, serving, agfs);
+  addRoutes(hono, serving, agfs, metrics);
   return {
     instance,
     asksForToken: gate.isClosed,
     limits: { maxUrlBytes: values.maxUrlBytes, maxQueryParameters: values.maxQueryParameters },
     fetch: async (request, exchange) => hono.fetch(request, { exchange: exchange ?? exchangeOf(request, readStream) }),
+    countConnections: (count) => metrics.countConnections(count),
     drained: polls.drained,
-    drain: () => polls.end(),
+    drain: () => {
+      polls.end();
+      events.end();
+    },
     close: () => agfs.close(),
   };
 }

@@ -89,6 +89,11 @@ export class Caller {
     if (this.#queues?.every((prefix) => !isWithin(queue, prefix))) throw refused(`this token is not for the queue ${quote(queue)}`);
   }
 
+  /** Whether the token is for a queue. */
+  isFor(queue: QueueName): boolean {
+    return this.#queues === undefined || this.#queues.some((prefix) => isWithin(queue, prefix));
+  }
+
   /** @throws RequestError `forbidden` for a token that is for some queues only */
   needWholeStore(): void {
     if (this.isLimited) throw refused("this token is for some queues only, and the request is about the whole store");

@@ -96,6 +96,7 @@ class Listener implements HttpServer {
   readonly #drainMs: number;
   readonly #scheme: string;
   #running = 0;
+  #connections = 0;
   #finished = 0;
   #stopping: Promise<DrainReport> | undefined;
   #onIdle: (() => void) | undefined;
@@ -142,6 +143,13 @@ class Listener implements HttpServer {
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => answerBadly(socket, error));
     // With TLS the connection below is not the one that requests come from.
     this.#server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#slow.watch(socket));
+    this.#server.on("connection", (socket: Socket) => {
+      this.#connections += 1;
+      socket.once("close", () => {
+        this.#connections -= 1;
+      });
+    });
+    app.countConnections(() => this.#connections);
   }
 
   #begin(incoming: IncomingMessage, outgoing: ServerResponse, exchange: SocketExchange): void {

@@ -7,6 +7,7 @@ import { MESSAGES_TYPE } from "../core/wire-bytes.ts";
 import type { Route } from "./route.ts";
 import { SUBJECTS } from "./routes/table.ts";
 import { optionSchema, SCHEMAS, type Schema, type SchemaName } from "./schemas.ts";
+import { EVENTS_TYPE } from "./serve-route.ts";
 
 /** Errors that any route may answer. */
 export const GENERAL_ERRORS: readonly ErrorCode[] = [
@@ -91,6 +92,7 @@ function headerParameters(route: Route): Schema[] {
           header(REQUEST_HEADER, "numbers its requests; the same number is the same request, and gets the same answer"),
         ]
       : []),
+    ...(route.name === "events" ? [header("Last-Event-ID", "the last event that was heard, after which to go on")] : []),
   ];
 }
 
@@ -98,7 +100,7 @@ function content(types: readonly string[], schema: SchemaName): Schema {
   return Object.fromEntries(
     types.map((type) => [
       type,
-      type === "application/json"
+      type === "application/json" || type === EVENTS_TYPE
         ? { schema: reference(schema) }
         : type === "application/x-ndjson"
           ? { schema: reference("NewMessage") }
@@ -112,8 +114,8 @@ const WITH_MESSAGES: ReadonlySet<SchemaName> = new Set(["ListedMessages", "Peeke
 
 function responses(route: Route): Record<string, Schema> {
   const all: Record<string, Schema> = {};
-  for (const [status, { description, schema }] of Object.entries(route.answers)) {
-    const types = WITH_MESSAGES.has(schema) ? ["application/json", MESSAGES_TYPE] : ["application/json"];
+  for (const [status, { description, schema, type = "application/json" }] of Object.entries(route.answers)) {
+    const types = WITH_MESSAGES.has(schema) ? [type, MESSAGES_TYPE] : [type];
     all[status] = { description, content: content(types, schema) };
   }
   const byStatus = new Map<number, ErrorCode[]>();

@@ -8,13 +8,17 @@ import { parseQueueName, parseTaskId, type QueueName, type TaskId } from "../cor
 import { type OptionTable, type OptionValues, readOptions } from "../core/options.ts";
 import type { BytesBeside, BytesReader } from "../core/wire-bytes.ts";
 import type { Caller } from "./auth.ts";
+import type { EventHub } from "./events/hub.ts";
 import type { LongPolls } from "./long-polls.ts";
 import type { SchemaName } from "./schemas.ts";
+
+export type { EventSelection } from "./events/hub.ts";
 
 /** What all requests of one server share. */
 export interface Shared {
   readonly backend: Backend;
   readonly polls: LongPolls;
+  readonly events: EventHub;
   /** Lease of a dequeue that names none, in milliseconds. */
   readonly leaseMs: number;
   /** Differs between two lives of a server. */
@@ -59,13 +63,17 @@ export interface RouteAnswer {
   /** Default 200. */
   readonly status?: number;
   /** The body as JSON; bytes of messages are in `beside` of the call. */
-  readonly json: unknown;
+  readonly json?: unknown;
+  /** In place of that: a stream of events, which goes on until either side ends it. */
+  readonly stream?: ReadableStream<Uint8Array>;
 }
 
 /** How an answer, or a body, is described. */
 export interface Described {
   readonly description: string;
   readonly schema: SchemaName;
+  /** The media type, if it is another than that of JSON. */
+  readonly type?: string;
 }
 
 /** One route. */

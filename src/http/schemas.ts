@@ -249,6 +249,9 @@ export const SCHEMAS = {
   RenewalAnswers: answers(choice("renewed", "stale")),
   TaskFailure: object({ ...DEAD_LETTER, queue: text("its queue") }),
   TaskFailures: items("TaskFailure"),
+  Events: text(
+    "server-sent events, each with an id and JSON as data. `change`: queues (null for any) and tasks changed. `snapshot`: the statuses of all queues asked for. `status`: those that changed, and names of removed ones. `task`: the task. `removed`: the task is gone. `gap`: more was missed than is remembered; what follows is all there is now.",
+  ),
   Recovered: object({ recovered: count("deliveries ended"), dead: count("of these: dead letters"), more: { type: "boolean" } }),
   Findings: object({
     findings: list(

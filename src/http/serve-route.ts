@@ -11,7 +11,7 @@ import type { BodyBudget } from "./body.ts";
 import { BodyReading, mediaType, parseBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { problemParts } from "./problem.ts";
-import { type Call, type Route, readQuery, type Shared } from "./route.ts";
+import { type Call, type Route, type RouteAnswer, readQuery, type Shared } from "./route.ts";
 import type { KeptAnswer, Sessions } from "./sessions.ts";
 
 /** What serving needs beside the request. */
@@ -35,6 +35,10 @@ export interface Routed {
   query(): URLSearchParams;
 }
 
+/** The media type of a stream of events. */
+export const EVENTS_TYPE = "text/event-stream";
+/** Proxies are told to pass events on as they come. */
+const EVENTS_HEADERS = { "content-type": EVENTS_TYPE, "x-accel-buffering": "no" } as const;
 const JSON_HEADERS = { "content-type": "application/json" } as const;
 
 /** One request on its way through a route. */
@@ -93,13 +97,21 @@ class Serve {
   }
 
   async #answer(): Promise<Response> {
-    const { status, headers, body } = await this.#handle();
+    const answer = await this.#route.handle(this.#call());
+    if (answer.stream !== undefined) return this.#streaming(answer.stream);
+    const { status, headers, body } = this.#encode(answer);
     return new Response(body, { status, headers });
   }
 
+  #streaming(stream: ReadableStream<Uint8Array>): Response {
+    if (this.#routed.method !== "HEAD") return new Response(stream, { headers: EVENTS_HEADERS });
+    // Nobody will read it.
+    void stream.cancel();
+    return new Response(null, { headers: EVENTS_HEADERS });
+  }
+
   /** The answer of the route, in the form that the client takes. */
-  async #handle(): Promise<KeptAnswer> {
-    const { status = 200, json } = await this.#route.handle(this.#call());
+  #encode({ status = 200, json }: RouteAnswer): KeptAnswer {
     if (this.#beside !== undefined && this.#beside.parts.length > 0)
       return { status, headers: { "content-type": MESSAGES_TYPE }, body: encodeFrame(json, this.#beside) };
     return { status, headers: JSON_HEADERS, body: toText(json) };
@@ -109,7 +121,7 @@ class Serve {
     const { method, target } = this.#routed;
     return this.#serving.sessions.run(name, number, `${method} ${target}`, async () => {
       try {
-        return { answer: await this.#handle(), isFinal: true };
+        return { answer: this.#encode(await this.#route.handle(this.#call())), isFinal: true };
       } catch (error) {
         // What changed nothing may be tried again, and a body that broke off did not even begin.
         const isFinal = isQueueFSError(error) && !error.retryable && error.code !== "aborted" && error.code !== "closed";
@@ -127,10 +139,11 @@ class Serve {
       bytes ??= routed.exchange.readBody(this.#reading);
       return bytes;
     };
-    const { backend, polls, leaseMs, instance, version } = this.#serving.shared;
+    const { backend, polls, events, leaseMs, instance, version } = this.#serving.shared;
     return {
       backend,
       polls,
+      events,
       leaseMs,
       instance,
       version,

@@ -42,10 +42,19 @@ export function requestOf(origin: string, request: string, { body, headers = {},
   });
 }
 
-/** Reads an answer. */
+/** What a stream begins with; it would not end by itself. */
+async function beginOf(stream: NonNullable<Response["body"]>): Promise<Uint8Array> {
+  const reader = stream.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return (value as Uint8Array | undefined) ?? new Uint8Array();
+}
+
+/** Reads an answer; of a stream of events, how it begins. */
 export async function answered(response: Response): Promise<Answered> {
-  const bytes = new Uint8Array(await response.arrayBuffer());
   const type = response.headers.get("content-type") ?? "";
+  const { body } = response;
+  const bytes = type === "text/event-stream" && body !== null ? await beginOf(body) : new Uint8Array(await response.arrayBuffer());
   const json = /json/.test(type) && bytes.length > 0 ? JSON.parse(Buffer.from(bytes).toString("utf8")) : undefined;
   return { status: response.status, headers: response.headers, json, bytes };
 }

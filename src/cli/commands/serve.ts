@@ -1,11 +1,13 @@
 /** `queuefs serve` */
 
 import { readFileSync, statSync } from "node:fs";
+import { Option } from "commander";
 import { QueueFSError } from "../../core/errors.ts";
 import type { ListenOptions, Token } from "../../http/index.ts";
 import { durationOption, integerOption, usageError } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
 import { formatDuration } from "../duration.ts";
+import { LOG_FORMATS, LOG_LEVELS, openServeLog } from "../serve-log.ts";
 import type { Session } from "../session.ts";
 import { TOKEN_VARIABLE } from "../store-option.ts";
 import { visible } from "../visible.ts";
@@ -23,6 +25,9 @@ interface ServeOptions {
   readonly mount?: string;
   readonly plainLease?: number;
   readonly drain?: number;
+  readonly maxEventReaders?: number;
+  readonly logLevel?: string;
+  readonly logFormat?: string;
 }
 
 function read(what: string, path: string): string {
@@ -58,14 +63,15 @@ function collect(value: string, before: readonly string[] | undefined): string[]
 }
 
 async function serveStore(session: Session, options: ServeOptions): Promise<void> {
-  const { host, port, allowHost, allowOrigin, maxConnections, maxLongPolls, mount, plainLease, drain } = options;
+  const { host, port, allowHost, allowOrigin, maxConnections, maxLongPolls, mount, plainLease, drain, maxEventReaders } = options;
   const tokens = await tokensOf(session, options.tokenFile);
   const tls = tlsOf(options);
+  const log = await openServeLog(session, options);
   const backend = await session.openStore();
   const { listen } = await import("../../http/index.ts");
   const server = await listen(backend, {
     tokens,
-    onError: (error) => session.note(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
+    logger: log,
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port }),
     ...(allowHost === undefined ? {} : { allowHosts: allowHost }),
@@ -76,10 +82,12 @@ async function serveStore(session: Session, options: ServeOptions): Promise<void
     ...(mount === undefined ? {} : { mount }),
     ...(plainLease === undefined ? {} : { plainLeaseMs: plainLease }),
     ...(drain === undefined ? {} : { drainMs: drain }),
+    ...(maxEventReaders === undefined ? {} : { maxEventReaders }),
   });
   // The end has a bound of its own, so that a second signal need not hurry it.
   session.endInOwnTime();
   const { location } = backend.description;
+  log.info({ url: server.url, store: location, pid: process.pid }, "listening");
   if (session.json) await session.jsonLine({ url: server.url, store: location, pid: process.pid });
   else await session.output.line(`serving ${visible(location)} on ${server.url}; the API is described at ${server.url}/docs`);
   await session.output.flush();
@@ -87,6 +95,7 @@ async function serveStore(session: Session, options: ServeOptions): Promise<void
     await new Promise<void>((resolve) => session.signal.addEventListener("abort", () => resolve(), { once: true }));
   const begunMs = performance.now();
   const { finished, released } = await server.stop();
+  log.info({ finished, released }, "stopped");
   const words = `stopped after ${formatDuration(Math.round(performance.now() - begunMs))}: ${finished} requests finished`;
   session.note(released === 0 ? words : `${words}, ${released} connections cut`);
 }
@@ -123,9 +132,19 @@ export const serve: CommandRow = {
       .option("--tls-key <file>", "its key in PEM")
       .option("--max-connections <n>", "connections at once (default: 4096)", integerOption)
       .option("--max-long-polls <n>", "requests that may wait at once (default: 2048)", integerOption)
+      .option("--max-event-readers <n>", "streams of events that may be open at once (default: 1000)", integerOption)
       .option("--mount <path>", "where AGFS clients see the queues (default: /queuefs)")
       .option("--plain-lease <duration>", "how long a message that an AGFS client took may be held (default: 15m)", durationOption)
       .option("--drain <duration>", "how long requests may take to finish at the end (default: 30s)", durationOption)
+      .addOption(
+        new Option(
+          "--log-level <level>",
+          "what is logged on standard error: failures by default, with info changes too, with debug all requests",
+        )
+          .choices(LOG_LEVELS)
+          .default("warn"),
+      )
+      .addOption(new Option("--log-format <format>", "how (default: text, with --json json)").choices(LOG_FORMATS))
       .action((options: ServeOptions) =>
         run(async (session) => {
           await serveStore(session, options);

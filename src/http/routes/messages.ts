@@ -7,6 +7,7 @@ import type { OptionTable } from "../../core/options.ts";
 import { PAGE_OPTIONS } from "../../core/request.ts";
 import { messageToWire, newMessageFromWire, newMessagesFromWire } from "../../core/wire.ts";
 import { MESSAGES_TYPE, parseJson } from "../../core/wire-bytes.ts";
+import { tracing } from "../../queue/tracing.ts";
 import { bodyText, isJsonType } from "../body.ts";
 import { type Call, properties, queueOf, type Route } from "../route.ts";
 
@@ -54,9 +55,19 @@ async function messagesOf(call: Call): Promise<NewMessage[]> {
 
 /** Gives messages without ids those that an idempotency key makes, so that a repeat of the request stores nothing twice. */
 function withKey(messages: readonly NewMessage[], key: string | undefined): readonly NewMessage[] {
-  if (key === undefined) return messages;
+  if (key === undefined) return withContext(messages);
   const idOf = (index: number): MessageId => parseChosenMessageId(messages.length === 1 ? key : `${key}.${index}`);
   return messages.map((message, index) => (message.id === undefined ? { ...message, id: idOf(index) } : message));
+}
+
+/** Gives messages without ids those that carry the context of the request's span, where traces are made. */
+function withContext(messages: readonly NewMessage[]): readonly NewMessage[] {
+  const trace = tracing();
+  if (trace === undefined) return messages;
+  return messages.map((message) => {
+    const id = message.id ?? trace.messageId();
+    return id === undefined ? message : { ...message, id };
+  });
 }
 
 /** Messages of a queue. */

@@ -3,6 +3,7 @@
 import type { Route } from "../route.ts";
 import { DEAD_LETTER_ROUTES } from "./dead-letters.ts";
 import { DELIVERY_ROUTES } from "./deliveries.ts";
+import { EVENT_ROUTES } from "./events.ts";
 import { MESSAGE_ROUTES } from "./messages.ts";
 import { PRODUCER_ROUTES } from "./producers.ts";
 import { QUEUE_ROUTES } from "./queues.ts";
@@ -19,6 +20,7 @@ export const SUBJECTS = {
   "Dead letters": DEAD_LETTER_ROUTES,
   "Status and waiting": STATUS_ROUTES,
   Tasks: [...TASK_ROUTES, ...PRODUCER_ROUTES],
+  Events: EVENT_ROUTES,
 } as const satisfies Readonly<Record<string, readonly Route[]>>;
 
 /** All routes. */

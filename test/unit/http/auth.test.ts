@@ -72,7 +72,7 @@ describe("a server with tokens", () => {
     for (const { method, path, access, name } of ROUTES) {
       const url = path.replace("{queue}", "a").replace("{task}", "t");
       const { json } = await app.ask(`${method} ${url}`, { headers: bearer(LOOK), ...(method === "GET" ? {} : { body: {} }) });
-      expect({ name, forbidden: json.code === "forbidden" }).toEqual({ name, forbidden: access === "write" });
+      expect({ name, forbidden: json?.code === "forbidden" }).toEqual({ name, forbidden: access === "write" });
     }
   });
 
@@ -99,9 +99,17 @@ describe("a server with tokens", () => {
     ];
     for (const [request, body] of bodies)
       expect({ request, code: (await app.ask(request, { headers, body })).json.code }).toEqual({ request, code: "forbidden" });
-    for (const request of ["GET /queues", "GET /queues?under=b"]) expect((await app.ask(request, { headers })).json.code).toBe("forbidden");
+    for (const request of [
+      "GET /queues",
+      "GET /queues?under=b",
+      "GET /events?queue=b",
+      "GET /events?under=b",
+      "GET /events?under=",
+      "GET //metrics",
+    ])
+      expect((await app.ask(request, { headers })).json.code).toBe("forbidden");
     for (const { scope, name } of ROUTES.filter((route) => route.scope === "body"))
-      expect({ scope, covered: /queue.list|status|mark|wait|task.create/.test(name) }).toEqual({ scope, covered: true });
+      expect({ scope, covered: /queue.list|status|mark|wait|task.create|events/.test(name) }).toEqual({ scope, covered: true });
   });
 
   it("lets a token for some queues use them and what lies under them", async () => {
