@@ -9,7 +9,7 @@ const whole = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 const number48 = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 
 test("what is made is read again, and without a task it is what other stores make", () => {
-  fc.assert(
+  void fc.assert(
     fc.property(whole, whole, whole, number48, (slot, sequence, token, task) => {
       const receipt = makeDeliveryReceipt(slot, sequence, token, task);
       expect(deliveryOf(receipt)).toEqual({ slot, sequence, token, task });
@@ -20,7 +20,7 @@ test("what is made is read again, and without a task it is what other stores mak
 
 test("any text is read as the receipt it is, or as none", () => {
   const text = fc.stringMatching(/^r?(-?[0-9a-zA-Z]{0,12}){0,5}-?$/);
-  fc.assert(
+  void fc.assert(
     fc.property(text, (receipt) => {
       const delivery = deliveryOf(receipt);
       if (delivery !== undefined)
