@@ -56,11 +56,20 @@ export function jsonOption(text: string): { readonly value: Json } {
 
 /** Reader of an option that is an instant: RFC 3339, a date, or a duration before now. In milliseconds since 1970-01-01 UTC. */
 export function instantOption(text: string): number {
-  const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Date.now() - durationOption(text);
+  const atMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : durationBefore(text);
   if (!Number.isNaN(atMs)) return Math.max(0, atMs);
   throw new InvalidArgumentError(
-    `it must be an instant, such as 2026-01-31T12:00:00Z, or a duration before now, such as 2h, got ${quote(text)}`,
+    `it must be an instant, such as 2026-01-31T12:00:00Z, or a duration before now, such as 15m, 2h or 1d, got ${quote(text)}`,
   );
+}
+
+/** When a duration before now was; not a number if it is none. */
+function durationBefore(text: string): number {
+  try {
+    return Date.now() - parseDuration(text);
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** An error of usage: arguments that exclude or need each other. */

@@ -111,6 +111,24 @@ describe("task create", () => {
   });
 });
 
+describe("task create without a message", () => {
+  it("is refused where all of standard input would be the message and there is none, as when TYPE was forgotten", async () => {
+    for (const options of [[], ["--open"], ["--delay", "1s"]]) {
+      expect(await cli.run(["task", "create", "--into", "q", "x", ...options], "")).toMatchObject({
+        exitCode: 2,
+        output: "",
+        errors: expect.stringMatching(/no message: none was given after TYPE, .* nothing was stored/),
+      });
+    }
+    expect(await cli.json("task", "list")).toEqual([]);
+    const id = await create("--into", "q", "");
+    expect(await dataOf("q")).toEqual([["", id]]);
+    // A queue takes an empty message as any other.
+    await cli.text("enqueue", "q");
+    expect(await dataOf("q")).toHaveLength(2);
+  });
+});
+
 describe("an open task", () => {
   it("takes messages until it is sealed, and does not end before", async () => {
     const id = await create("--open", "--into", "q", "first");
@@ -142,7 +160,22 @@ describe("an open task", () => {
       exitCode: 22,
       errors: expect.stringContaining("did not renew its lease"),
     });
-    expect((await cli.run(["task", "seal", forgotten])).exitCode).toBe(20);
+    expect(await cli.run(["task", "seal", forgotten])).toMatchObject({
+      exitCode: 20,
+      errors: expect.stringMatching(
+        /was not sealed in time, and is failed: its producer ended, or did not renew its lease, .*; nothing changed\n$/,
+      ),
+    });
+    const unwanted = await create("--open");
+    await cli.text("task", "cancel", unwanted, "--reason", "too late");
+    expect(await cli.run(["task", "seal", unwanted])).toMatchObject({
+      exitCode: 20,
+      errors: `queuefs: task "${unwanted}" was cancelled: too late; nothing changed\n`,
+    });
+    expect(await cli.run(["task", "seal", failed])).toMatchObject({
+      exitCode: 20,
+      errors: `queuefs: task "${failed}" was sealed before, and is failed: the disk is full; nothing changed\n`,
+    });
   });
 });
 
@@ -168,6 +201,19 @@ describe("enqueue", () => {
       ["again", id],
       ["unset", undefined],
     ]);
+  });
+
+  it("refuses a task and none at once, in any order", async () => {
+    for (const options of [
+      ["--task", "a", "--no-task"],
+      ["--no-task", "--task=a"],
+    ]) {
+      expect(await cli.run(["enqueue", "q", "x", ...options])).toMatchObject({
+        exitCode: 2,
+        errors: "queuefs: give --task or --no-task, not both\n",
+      });
+    }
+    expect(await dataOf("q")).toEqual([]);
   });
 });
 
@@ -232,7 +278,7 @@ describe("task list", () => {
     expect(await ids("--since", "2000-01-01", "--until", "2001-01-01")).toEqual([]);
     expect(await cli.text("task", "list")).toMatch(
       new RegExp(
-        `^ID +TYPE +STATUS +DONE +FAILED +TOTAL +CREATED +STAGE +RESOURCE\n${other} +export +pending +0 +0 +1 .*\n${old} +import +cancelled .* /x\n$`,
+        `^ID +TYPE +STATUS +DONE +FAILED +CANCELLED +UNACKED +TOTAL +CREATED +STAGE +RESOURCE\n${other} +export +pending +0 +0 +0 +1 +1 .*\n${old} +import +cancelled +0 +0 +1 +0 +1 .* /x\n$`,
       ),
     );
     expect(await cli.run(["task", "list", "-n", "1", "--json"])).toMatchObject({
@@ -242,7 +288,13 @@ describe("task list", () => {
     });
     expect(await cli.run(["task", "list", "-n", "2"])).toMatchObject({ errors: "" });
     expect((await cli.run(["task", "list", "--status", "over"])).exitCode).toBe(2);
-    expect((await cli.run(["task", "list", "--since", "yesterday"])).exitCode).toBe(2);
+    for (const instant of ["tomorrow", "2026-13-45"])
+      expect(await cli.run(["task", "list", "--since", instant])).toMatchObject({
+        exitCode: 2,
+        errors: expect.stringContaining(
+          `an instant, such as 2026-01-31T12:00:00Z, or a duration before now, such as 15m, 2h or 1d, got "${instant}"`,
+        ),
+      });
   });
 });
 
@@ -334,6 +386,28 @@ describe("task wait", () => {
     expect(JSON.parse(json.errors)).toMatchObject({ error: { code: "task-failed", exitCode: 22 } });
   });
 
+  it("tells how many of the failed messages are dead letters still", async () => {
+    const ended = async (id: string): Promise<string> => {
+      const { exitCode, errors } = await cli.run(["task", "wait", id]);
+      expect(exitCode).toBe(22);
+      return errors;
+    };
+    const cleared = await create("--into", "q", "a", "b");
+    await cli.text("clear", "q");
+    expect(await ended(cleared)).toMatch(
+      /failed, 2 of 2 messages: .*; none of them is a dead letter now: they were removed, or tried again\n$/,
+    );
+    const mixed = await create("--into", "q", "a", "b", "c");
+    await cli.text("nack", "q", await take(), "--give-up", "--reason", "bad");
+    await cli.text("clear", "q");
+    expect(await ended(mixed)).toMatch(/failed, 3 of 3 .*; queuefs task show lists 1 of them, the others were removed, or tried again\n$/);
+    const listed = await create("--into", "q", "a");
+    await cli.text("nack", "q", await take(), "--give-up");
+    expect(await ended(listed)).toMatch(/failed, 1 of 1 .*; queuefs task show lists them\n$/);
+    await cli.text("task", "retry", listed);
+    expect(await ended(listed)).toMatch(/; none of them is a dead letter now: /);
+  });
+
   it("times out with the last state", async () => {
     const id = await create("--into", "q", "a");
     for (const timeout of ["0", "50ms"]) {
@@ -379,6 +453,25 @@ describe("tasks as files", () => {
     await cli.text("ack", "q", await take());
     expect(JSON.parse((await waiting.ended).output)).toMatchObject({ id, status: "completed" });
     expect((await cli.run(["write", `/.tasks/${id}`, "x"])).exitCode).toBe(13);
+  });
+
+  it("are removed by rm once they have ended, and nothing else there is", async () => {
+    const id = await create("--into", "q", "a");
+    const path = `/.tasks/${id}`;
+    expect((await cli.run(["rm", path])).exitCode).toBe(21);
+    await cli.text("ack", "q", await take());
+    for (const other of ["/.tasks", ".tasks/", `${path}/wait`]) {
+      expect(await cli.run(["rm", "-r", other])).toMatchObject({ exitCode: 13, errors: expect.stringContaining("cannot be removed") });
+    }
+    expect(await cli.text("rm", path)).toBe(`removed ${path}\n`);
+    const other = await create("--into", "q", "--lines");
+    expect(await cli.json("rm", "r", `.tasks/${other}`)).toEqual([
+      { path: "r", removed: 1 },
+      { path: `/.tasks/${other}`, removed: 1 },
+    ]);
+    expect((await cli.run(["rm", path])).exitCode).toBe(4);
+    expect((await cli.run(["rm", "/.tasks/a b"])).exitCode).toBe(4);
+    expect((await cli.run(["rm", "/.hidden"])).exitCode).toBe(2);
   });
 });
 

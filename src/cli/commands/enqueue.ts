@@ -1,5 +1,6 @@
 /** `queuefs enqueue` */
 
+import type { Command } from "commander";
 import type { Backend } from "../../backend/contract.ts";
 import { QueueFSError, taskEnded } from "../../core/errors.ts";
 import type { EnqueueAnswer } from "../../core/message.ts";
@@ -17,6 +18,17 @@ interface EnqueueCommandOptions extends SourceOptions {
   readonly id?: string;
   /** `false`: detached from the task of the environment. */
   readonly task?: string | false;
+}
+
+/** Refuses both: commander would keep the one that came last, and say nothing. */
+function refuseBoth(command: Command, one: string, other: string): void {
+  const given = new Set<string>();
+  for (const name of [one, other]) {
+    command.on(`option:${name}`, () => {
+      given.add(name);
+      if (given.size === 2) throw usageError(`give --${one} or --${other}, not both`);
+    });
+  }
 }
 
 /** Prints the answers, and counts what was stored. The work goes on when nobody reads the ids any more. */
@@ -138,6 +150,7 @@ export const enqueue: CommandRow = {
     },
   ],
   define(command, run) {
+    refuseBoth(command, "task", "no-task");
     takeMessages(command.argument("<queue>", "the queue"))
       .option("--id <id>", "id of the message; the same again stores nothing")
       .option("--task <id>", `the task that is to own the messages (default: $${TASK_VARIABLE}, if that is set)`)

@@ -2,8 +2,9 @@
 
 import { QueueFSError } from "../../core/errors.ts";
 import { DEFAULT_LEASE_MS, MAX_DELAY_MS, MAX_DEQUEUE_LIMIT, MAX_LEASE_MS, MIN_LEASE_MS } from "../../core/limits.ts";
+import { parseTaskId } from "../../core/names.ts";
 import { checkInteger } from "../../core/options.ts";
-import { durationOption, integerOption, readQueue } from "../arguments.ts";
+import { durationOption, integerOption, readQueue, usageError } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
 import { formatDuration } from "../duration.ts";
 import type { WorkOptions } from "../work/work-on.ts";
@@ -18,6 +19,7 @@ interface WorkCommandOptions {
   readonly backoff?: number;
   readonly giveUpCode: number;
   readonly untilComplete?: boolean;
+  readonly untilTask?: string;
 }
 
 /** Exit code of a program that gives its message up, unless chosen otherwise: EX_DATAERR of sysexits.h, "the input was wrong". */
@@ -43,8 +45,10 @@ function check(options: WorkCommandOptions): WorkOptions {
     grace = 10_000,
     backoff = 1_000,
     giveUpCode,
-    untilComplete,
+    untilComplete = false,
+    untilTask,
   } = options;
+  if (untilComplete && untilTask !== undefined) throw usageError("give --until-complete or --until-task, not both");
   return {
     jobs: checkInteger("--jobs", jobs, 1, MAX_JOBS),
     ...(batch === undefined ? {} : { batch: checkInteger("--batch", batch, 1, MAX_DEQUEUE_LIMIT) }),
@@ -54,7 +58,8 @@ function check(options: WorkCommandOptions): WorkOptions {
     graceMs: checkTime("--grace", grace, 0, MAX_TIME_MS),
     backoffMs: checkTime("--backoff", backoff, 0, MAX_DELAY_MS),
     giveUpCode: checkInteger("--give-up-code", giveUpCode, 1, 255),
-    untilComplete: untilComplete === true,
+    untilComplete,
+    ...(untilTask === undefined ? {} : { untilTask: parseTaskId(untilTask) }),
   };
 }
 
@@ -63,7 +68,7 @@ export const work: CommandRow = {
   name: "work",
   summary: "run a program for each message of a queue, as they come",
   description:
-    "The payload is the program's standard input; QUEUEFS_ID, QUEUEFS_DELIVERY_COUNT, QUEUEFS_TIMESTAMP, QUEUEFS_QUEUE, QUEUEFS_COUNT and QUEUEFS_STORE are in its environment. Exit code 0 acks the message, the give-up code moves it to the dead letters, any other code or a signal tries it again later. Leases are renewed while programs run, and what they write is passed on as it is. Ctrl-C, SIGTERM or SIGHUP: takes no more, lets running programs finish, releases the rest; Ctrl-C or SIGTERM once more ends all at once.",
+    "The payload is the program's standard input; QUEUEFS_ID, QUEUEFS_DELIVERY_COUNT, QUEUEFS_TIMESTAMP, QUEUEFS_QUEUE, QUEUEFS_COUNT, QUEUEFS_TASK (if a task owns it) and QUEUEFS_STORE are in its environment. Exit code 0 acks the message, the give-up code moves it to the dead letters, any other code or a signal tries it again later. Leases are renewed while programs run, and what they write is passed on as it is. Ctrl-C, SIGTERM or SIGHUP: takes no more, lets running programs finish, releases the rest; Ctrl-C or SIGTERM once more ends all at once.",
   examples: [
     {
       title: "One process per message, until all is done",
@@ -72,6 +77,14 @@ export const work: CommandRow = {
     {
       title: "Four at a time, each process taking up to ten messages as JSON lines",
       lines: ["queuefs mkdir jobs", "seq 25 | queuefs enqueue jobs --lines", "queuefs work jobs -j 4 --batch 10 --until-complete -- wc -l"],
+    },
+    {
+      title: "Until a task has ended, with its exit code",
+      lines: [
+        "queuefs mkdir parse",
+        "id=$(queuefs task create import --into parse a.txt b.txt)",
+        'queuefs work parse --until-task "$id" -- wc -c',
+      ],
     },
     {
       title: "A program that knows its input is wrong gives it up with code 65",
@@ -88,7 +101,11 @@ export const work: CommandRow = {
       .argument("<queue>", "the queue")
       .argument("<program...>", "the program and its arguments, after --")
       .option("-j, --jobs <n>", `programs that run at once, up to ${MAX_JOBS}`, integerOption, 1)
-      .option("--batch <n>", "up to so many messages per program, as JSON lines {id, data, …}; its exit code is for all", integerOption)
+      .option(
+        "--batch <n>",
+        "up to so many messages of one task, or of none, per program, as JSON lines {id, data, …}; its exit code is for all",
+        integerOption,
+      )
       .option("--lease <duration>", "lease of deliveries, renewed while programs run (default: 30s)", durationOption)
       .option("--timeout <duration>", "a program's time; then it is ended, and its message tried again (default: none)", durationOption)
       .option("--kill-after <duration>", "how long a program may take to end when told to (default: 5s)", durationOption)
@@ -96,6 +113,7 @@ export const work: CommandRow = {
       .option("--backoff <duration>", "wait before the second attempt, doubled each time up to 5m (default: 1s)", durationOption)
       .option("--give-up-code <code>", "exit code that moves a message to the dead letters", integerOption, GIVE_UP_CODE)
       .option("--until-complete", "end once the queue is complete")
+      .option("--until-task <id>", "end once this task has ended, with the exit code of queuefs task wait")
       .action((queue: string, [program, ...programArguments]: [string, ...string[]], options: WorkCommandOptions) =>
         run(async (session) => {
           const name = readQueue(queue);

@@ -2,12 +2,13 @@
 
 import { QueueFSError, quote } from "../../core/errors.ts";
 import { parseTaskId } from "../../core/names.ts";
-import type { Json } from "../../core/task.ts";
+import type { Json, Task } from "../../core/task.ts";
+import { PRODUCER_GONE } from "../../core/task-request.ts";
 import { Tasks } from "../../task/index.ts";
 import { durationOption, jsonOption, usageError } from "../arguments.ts";
 import type { CommandRow } from "../command.ts";
 import { followTask } from "./follow.ts";
-import { writeTask } from "./task-lines.ts";
+import { whereOf, writeTask } from "./task-lines.ts";
 
 function made(...lines: string[]): readonly string[] {
   return ["queuefs mkdir parse", "id=$(queuefs task create import --into parse a.txt b.txt)", ...lines];
@@ -139,11 +140,21 @@ export const update: CommandRow = {
   },
 };
 
+/** Why a task takes no seal. */
+function notSealed({ id, status, error }: Task): QueueFSError {
+  const why = error === undefined ? "" : `: ${error.reason}${whereOf(error)}`;
+  const told = (words: string): QueueFSError => new QueueFSError("task-ended", `task ${quote(id)} ${words}${why}; nothing changed`);
+  if (status === "cancelling" || status === "cancelled") return told("was cancelled");
+  if (error?.reason === PRODUCER_GONE) return told(`was not sealed in time, and is ${status}`);
+  // A message that failed first hides whether the lease ended after it.
+  return told(error?.queue === undefined ? `was sealed before, and is ${status}` : `was sealed before, or not in time, and is ${status}`);
+}
+
 /** Seals a task. */
 export const seal: CommandRow = {
   name: "seal",
   summary: "say that no more messages are added to a task, so that it can end",
-  description: "Exit code 20: it was sealed before, has ended, or its lease has; nothing changed.",
+  description: "Exit code 20: it was sealed before, was cancelled, or its lease has ended; nothing changed.",
   examples: [
     {
       title: "Add messages, then seal",
@@ -168,8 +179,7 @@ export const seal: CommandRow = {
             await writeTask(session, task, "sealed");
             return 0;
           }
-          const why = task.error === undefined ? "" : `: ${task.error.reason}`;
-          throw new QueueFSError("task-ended", `task ${quote(id)} was sealed before, and is ${task.status}${why}; nothing changed`);
+          throw notSealed(task);
         }),
       );
   },

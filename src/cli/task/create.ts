@@ -37,10 +37,18 @@ function check(texts: readonly string[], options: CreateOptions): void {
 /** All messages, which have to fit into one step. */
 async function gather(session: Session, backend: Backend, texts: readonly string[], options: CreateOptions): Promise<NewMessage[]> {
   const { maxMessageBytes } = backend.description;
+  const isWholeInput = texts.length === 0 && options.lines !== true && options.file === undefined;
   const messages: NewMessage[] = [];
   let bytes = 0;
   for await (const data of readMessages(session, maxMessageBytes, texts, options)) {
     if (data === undefined) continue;
+    // A forgotten TYPE makes the only message the type of the task, and leaves nothing to be one.
+    if (isWholeInput && data.byteLength === 0) {
+      throw usageError(
+        "there is no message: none was given after TYPE, and standard input is empty; nothing was stored. " +
+          "An empty message is given as '', and no message at all as --lines of nothing",
+      );
+    }
     bytes += data.byteLength;
     messages.push({ data, ...(options.delay === undefined ? {} : { delayMs: options.delay }) });
     if (messages.length > MAX_BATCH_ITEMS || (bytes > maxMessageBytes && messages.length > 1)) {

@@ -8,7 +8,8 @@ import { makeBar, speedOf } from "../progress-bar.ts";
 import { ProgressMeter } from "../progress-meter.ts";
 import type { Session } from "../session.ts";
 import { visible } from "../visible.ts";
-import { endingOf, logLine, stateLine } from "./task-lines.ts";
+import { assertCompleted } from "./ending.ts";
+import { logLine, stateLine } from "./task-lines.ts";
 
 /** How often at most, in milliseconds, a line is written although neither status nor stage has changed. */
 const LINE_GAP_MS = 1_000;
@@ -121,8 +122,6 @@ export async function followTask(session: Session, backend: Backend, id: string,
     await follower.end();
   }
   unwritable.signal.throwIfAborted();
-  const ending = endingOf(task);
-  if (ending === undefined) return;
   await session.output.flush();
-  throw ending;
+  await assertCompleted(backend, task);
 }

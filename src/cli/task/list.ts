@@ -26,6 +26,8 @@ const COLUMNS: readonly Column[] = [
   { title: "STATUS" },
   { title: "DONE", align: "right" },
   { title: "FAILED", align: "right" },
+  { title: "CANCELLED", align: "right" },
+  { title: "UNACKED", align: "right" },
   { title: "TOTAL", align: "right" },
   { title: "CREATED" },
   { title: "STAGE" },
@@ -37,14 +39,12 @@ const DEFAULT_LIMIT = 100;
 
 function row({ id, type, status, progress, createdAtMs, stage = "", resource = "" }: Task): string[] {
   const short = (text: string): string => preview(new TextEncoder().encode(text), TEXT_WIDTH);
-  const { done, failed, total } = progress;
+  const { done, failed, cancelled, unacked, total } = progress;
   return [
     id,
     visible(type),
     status,
-    String(done),
-    String(failed),
-    String(total),
+    ...[done, failed, cancelled, unacked, total].map(String),
     formatTimestamp(createdAtMs),
     short(stage),
     short(resource),

@@ -1,7 +1,7 @@
 /** Tasks for people. */
 
 import { formatTimestamp } from "../../core/codec.ts";
-import { QueueFSError, quote } from "../../core/errors.ts";
+import { quote } from "../../core/errors.ts";
 import type { Task, TaskError, TaskProgress } from "../../core/task.ts";
 import { describeTask } from "../../core/task-json.ts";
 import { fieldLines } from "../fields.ts";
@@ -19,7 +19,7 @@ export function progressWords({ total, done, failed, cancelled, unacked }: TaskP
 }
 
 /** Which message an error is about, in parentheses, if it is about one. */
-function whereOf({ queue, message }: TaskError): string {
+export function whereOf({ queue, message }: TaskError): string {
   const parts = [
     ...(message === undefined ? [] : [`message ${quote(message)}`]),
     ...(queue === undefined ? [] : [`queue ${quote(queue)}`]),
@@ -64,14 +64,4 @@ export async function writeTask(session: Session, task: Task, word: string = tas
 /** One line with a time, for logs. */
 export function logLine(task: Task): string {
   return `${formatTimestamp(task.updatedAtMs)}  ${stateLine(task)}`;
-}
-
-/** The error that says how a task ended; none when it completed. */
-export function endingOf({ id, status, progress, error }: Task): QueueFSError | undefined {
-  const why = error === undefined ? "" : `: ${error.reason}${whereOf(error)}`;
-  if (status === "cancelled") return new QueueFSError("task-cancelled", `task ${quote(id)} was cancelled${why}`);
-  if (status !== "failed") return undefined;
-  if (progress.failed === 0) return new QueueFSError("task-failed", `task ${quote(id)} failed${why}`);
-  const count = `${progress.failed} of ${progress.total} messages`;
-  return new QueueFSError("task-failed", `task ${quote(id)} failed, ${count}${why}; queuefs task show lists them`);
 }

@@ -10,9 +10,7 @@ import { Availability, rest } from "../../queue/availability.ts";
 import type { Delivery } from "../../queue/delivery.ts";
 import type { NamedQueue } from "../../queue/named-queue.ts";
 import { cancellationsOf } from "../../queue/task-watch.ts";
-
-/** Messages that one program gets. */
-export type Group = readonly Delivery<Uint8Array>[];
+import { type Group, groupsOf } from "./groups.ts";
 
 /** What is to become of the messages of a group. */
 export type Settlement =
@@ -55,6 +53,11 @@ const POLL_MS = 5_000;
 const FAILURE_BACKOFF: Backoff = { firstMs: 100, maximumMs: 5_000 };
 /** How long the store is waited for when the worker stops, in milliseconds; before, settling is tried as long as it takes, with leases kept. */
 const LAST_SETTLING_MS = 5_000;
+/**
+ * Where messages of many tasks lie among each other, most of a claim may have to be put back: the next one then takes at most so many times
+ * what the last one could use.
+ */
+const CLAIM_GROWTH = 8;
 
 /**
  * Works on one queue until it is stopped. Unlike a `Worker` of the library it never holds a message for which no program is free, since
@@ -75,6 +78,8 @@ export class GroupWorker {
   #startFailed = false;
   /** Claims, one after the other, after which that was so. */
   #startFailures = 0;
+  /** Messages of the next claim at most. */
+  #reach = MAX_DEQUEUE_LIMIT;
   #groupEnded: (() => void) | undefined;
 
   /** Begins at once. */
@@ -133,20 +138,27 @@ export class GroupWorker {
     if (this.#startFailures > 0) await restAfter(this.#startFailures, signal);
     if (signal.aborted) return;
     const { version } = availability;
-    const deliveries = await this.#queue.take(Math.min((jobs - this.#active.size) * groupSize, MAX_DEQUEUE_LIMIT), true);
+    const free = jobs - this.#active.size;
+    const deliveries = await this.#queue.take(Math.min(free * groupSize, this.#reach), true);
     if (deliveries.length === 0) {
       await availability.sleep(version, POLL_MS, signal);
       return;
     }
     availability.found();
-    for (let start = 0; start < deliveries.length; start += groupSize) {
-      const group = deliveries.slice(start, start + groupSize);
-      const ended = (signal.aborted ? this.#settle(group, { as: "release", reason: "" }) : this.#run(group)).then(() => {
-        this.#active.delete(ended);
-        this.#groupEnded?.();
-      });
-      this.#active.add(ended);
-    }
+    const groups = groupsOf(deliveries, groupSize);
+    const surplus = groups.splice(free).flat();
+    for (const group of groups) this.#begin(signal.aborted ? this.#settle(group, { as: "release", reason: "" }) : this.#run(group));
+    if (surplus.length > 0) this.#begin(this.#putBack(surplus));
+    const used = deliveries.length - surplus.length;
+    this.#reach = surplus.length === 0 ? MAX_DEQUEUE_LIMIT : Math.min(used * CLAIM_GROWTH, MAX_DEQUEUE_LIMIT);
+  }
+
+  #begin(work: Promise<void>): void {
+    const ended = work.then(() => {
+      this.#active.delete(ended);
+      this.#groupEnded?.();
+    });
+    this.#active.add(ended);
   }
 
   /** Resolves when a group has ended, or the worker stops. */
@@ -199,6 +211,25 @@ export class GroupWorker {
     }
     for (const delivery of group) delivery.abandon();
     this.#options.onSettled(group, outcomes, settlement);
+  }
+
+  /** Gives back what no program is free for, as if it had not been taken: only what goes with its task is told. Never rejects. */
+  async #putBack(group: Group): Promise<void> {
+    const settlement = { as: "release", reason: "" } as const;
+    let outcomes: readonly Outcome[] = [];
+    try {
+      outcomes = await this.#insist(() => this.#ask(group, settlement));
+    } catch (error) {
+      this.#options.onError(error);
+    }
+    for (const delivery of group) delivery.abandon();
+    const removed = group.filter((_, index) => outcomes[index] === "cancelled");
+    if (removed.length === 0) return;
+    this.#options.onSettled(
+      removed,
+      removed.map(() => "cancelled"),
+      settlement,
+    );
   }
 
   async #ask(group: Group, settlement: Settlement): Promise<Outcome[]> {

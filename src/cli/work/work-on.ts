@@ -3,17 +3,21 @@
 import { systemClock } from "../../core/clock.ts";
 import { formatTimestamp, messageJsonChunks } from "../../core/codec.ts";
 import { isQueueFSError, QueueFSError, quote } from "../../core/errors.ts";
-import type { QueueName } from "../../core/names.ts";
+import type { QueueName, TaskId } from "../../core/names.ts";
+import { isTerminal, type Task } from "../../core/task.ts";
 import { bytesCodec } from "../../queue/codec.ts";
 import { keepLeasesWhileBusy } from "../../queue/lease-holding.ts";
 import { NamedQueue } from "../../queue/named-queue.ts";
 import { waitComplete } from "../../queue/wait.ts";
+import { waitTask } from "../../task/wait.ts";
 import { formatDuration } from "../duration.ts";
 import { OutputClosedError, OutputFailedError } from "../output.ts";
 import type { Session } from "../session.ts";
 import { absoluteLocation, STORE_VARIABLE } from "../store-option.ts";
+import { assertCompleted } from "../task/ending.ts";
 import { TASK_VARIABLE } from "../task-option.ts";
-import { type Group, GroupWorker, type Outcome, type Settlement } from "./group-worker.ts";
+import { GroupWorker, type Outcome, type Settlement } from "./group-worker.ts";
+import type { Group } from "./groups.ts";
 import { programOutput } from "./program-output.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { type CommandEnd, canBeFound, type NotStarted, runCommand } from "./run-command.ts";
@@ -30,6 +34,8 @@ export interface WorkOptions {
   readonly backoffMs: number;
   readonly giveUpCode: number;
   readonly untilComplete: boolean;
+  /** The task whose end ends the work. */
+  readonly untilTask?: TaskId;
 }
 
 /** The longest wait between attempts unless the first is longer, in milliseconds: five minutes, as workers of the library have it. */
@@ -52,14 +58,18 @@ const NO_MESSAGE = {
 
 function environmentOf(queue: QueueName, group: Group, isBatch: boolean): Record<string, string> {
   const [first] = group;
-  const shared = { QUEUEFS_QUEUE: queue, QUEUEFS_COUNT: String(group.length) };
+  const shared = {
+    QUEUEFS_QUEUE: queue,
+    QUEUEFS_COUNT: String(group.length),
+    // The same for all of a group.
+    ...(first?.task === undefined ? {} : { [TASK_VARIABLE]: first.task }),
+  };
   if (isBatch || first === undefined) return shared;
   return {
     ...shared,
     QUEUEFS_ID: first.id,
     QUEUEFS_DELIVERY_COUNT: String(first.deliveryCount),
     QUEUEFS_TIMESTAMP: formatTimestamp(first.enqueuedAtMs),
-    ...(first.task === undefined ? {} : { [TASK_VARIABLE]: first.task }),
   };
 }
 
@@ -139,7 +149,7 @@ class Work {
   }
 
   async do(): Promise<void> {
-    const { jobs, batch = 1, backoffMs, graceMs, untilComplete } = this.#options;
+    const { jobs, batch = 1, backoffMs, graceMs, untilComplete, untilTask } = this.#options;
     const releaseThread = keepLeasesWhileBusy(this.#queue.backend, systemClock);
     const worker = new GroupWorker(this.#queue, {
       jobs,
@@ -154,8 +164,10 @@ class Work {
       onError: (error) => this.#trouble(error),
     });
     const ending = AbortSignal.any([this.#session.signal, this.#broken.signal]);
+    let task: Task | undefined;
     try {
-      if (untilComplete) await waitComplete(this.#queue.backend, { queues: [this.#queue.name] }, { signal: ending });
+      if (untilTask !== undefined) task = await waitTask(this.#queue.backend, untilTask, { signal: ending });
+      else if (untilComplete) await waitComplete(this.#queue.backend, { queues: [this.#queue.name] }, { signal: ending });
       else await aborted(ending);
     } catch (error) {
       if (!ending.aborted) throw error;
@@ -170,7 +182,8 @@ class Work {
     }
     this.#broken.signal.throwIfAborted();
     // A worker without an end has done what it was for when it is told to stop; one that was to make the queue complete has not.
-    if (untilComplete) this.#session.signal.throwIfAborted();
+    if (untilComplete || untilTask !== undefined) this.#session.signal.throwIfAborted();
+    if (task !== undefined) await assertCompleted(this.#queue.backend, task);
   }
 
   async #run(group: Group, abort: AbortSignal): Promise<Settlement> {
@@ -240,11 +253,12 @@ async function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Runs a program for each message of a queue until told to end, or until the queue is complete.
+ * Runs a program for each message of a queue until told to end, or until the queue is complete or a task has ended.
  *
+ * @throws QueueFSError `task-failed`, `task-cancelled`, `task-not-found` when it works until a task has ended
  * @throws QueueFSError `queue-not-found`, `invalid-argument` when the program cannot be run; whatever the store answers that lasts
  * @throws OutputFailedError when what programs write cannot be written
- * @throws InterruptedError when it was to make the queue complete and was told to end before
+ * @throws InterruptedError when it was to make the queue complete, or to work until a task has ended, and was told to end before
  */
 export async function workOn(
   session: Session,
@@ -256,6 +270,10 @@ export async function workOn(
   const backend = await session.openStore();
   // Whoever makes a queue says so; a misspelt name must not make one.
   await backend.status(name);
+  if (options.untilTask !== undefined) {
+    const task = await backend.task(options.untilTask);
+    if (isTerminal(task.status)) return assertCompleted(backend, task);
+  }
   const queue = new NamedQueue(backend, name, { codec: bytesCodec, leaseMs: options.leaseMs });
   await new Work(session, queue, command, absoluteLocation(await session.storeLocation()), options).do();
 }
