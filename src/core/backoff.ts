@@ -1,7 +1,7 @@
 /** Exponential backoff with jitter. */
 
 import type { Random } from "./clock.ts";
-import { checkInteger } from "./options.ts";
+import { checkInteger, type OptionTable, readOptions } from "./options.ts";
 
 /** How waits grow from one attempt to the next. */
 export interface Backoff {
@@ -11,11 +11,23 @@ export interface Backoff {
   readonly maximumMs: number;
 }
 
+const LONGEST_MS = 24 * 3600 * 1000;
+
+/** Fields of `backoff`, as a table. */
+export const BACKOFF_OPTIONS = {
+  firstMs: {
+    type: "integer",
+    minimum: 1,
+    maximum: LONGEST_MS,
+    meaning: "the longest wait before the second attempt, in milliseconds; not above maximumMs, and needed",
+  },
+  maximumMs: { type: "integer", minimum: 1, maximum: LONGEST_MS, meaning: "the longest wait of all, in milliseconds; needed" },
+} as const satisfies OptionTable;
+
 /** Checks a backoff that a caller gave. @throws QueueFSError `invalid-argument` unless both times are whole milliseconds, 1 to a day, the first not above the last */
 export function checkBackoff(backoff: Backoff): Backoff {
-  const longestMs = 24 * 3600 * 1000;
-  checkInteger("backoff.maximumMs", backoff?.maximumMs, 1, longestMs);
-  checkInteger("backoff.firstMs", backoff?.firstMs, 1, backoff.maximumMs);
+  const { firstMs, maximumMs } = readOptions("backoff", BACKOFF_OPTIONS, backoff);
+  checkInteger("backoff.firstMs", firstMs, 1, checkInteger("backoff.maximumMs", maximumMs, 1, LONGEST_MS));
   return backoff;
 }
 
