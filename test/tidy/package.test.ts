@@ -19,13 +19,7 @@ const modules = Object.entries(manifest.exports).flatMap(([subpath, target]) =>
 );
 
 /** Index modules that are a layer's front for the layers above it, and no subpath of the package. */
-const INTERNAL_FRONTS = [
-  "src/cli/commands/index.ts",
-  "src/http/agfs/index.ts",
-  "src/queue/index.ts",
-  "src/task/index.ts",
-  "src/testing/conformance/index.ts",
-];
+const INTERNAL_FRONTS = ["src/cli/commands/index.ts", "src/queue/index.ts", "src/task/index.ts", "src/testing/conformance/index.ts"];
 
 /** Modules that have another name than their folder, since that is taken by another: the server is `queuefs/http`. */
 const RENAMED: Readonly<Record<string, string>> = { "src/backend/http/index.ts": "http-client" };
