@@ -1,11 +1,27 @@
 /** The aims: ratios of one run, what they should be, and what they are. */
 
-import { HELD, MESSAGES_EACH, SETTLINGS, settlingAt, snapshotOf, statusAt } from "./measures/depth.ts";
+import { HELD, MESSAGES_EACH, SETTLINGS, settlingAt, snapshotOf } from "./measures/depth.ts";
+import { FIRST_MARK, GROWTH_SUITE, growthOf, LAST_MARK } from "./measures/growth.ts";
+import {
+  BATCH_SUITE,
+  batchMeasure,
+  CALL_SUITE,
+  EMPTY_HANDLER,
+  ENQUEUE_CALL,
+  IN_PROCESS as IN_THE_PROCESS,
+  OVER_HTTP,
+  SERVER,
+} from "./measures/http.ts";
+import { IDLE_SHARE, IDLE_SUITE, NO_WORKER } from "./measures/idle.ts";
 import { DEEP_CYCLE, SHALLOW_CYCLE } from "./measures/memory.ts";
+import { PROCESSES_SUITE, processesOf, SHARING, SHARING_SUITE } from "./measures/processes.ts";
 import { PING } from "./measures/redis.ts";
 import { logOf } from "./measures/storage.ts";
+import { DEPTH_SUITES, rowOf } from "./measures/sweeps.ts";
 import { IN_ALL, SHAPES, TASK_STORES, taskMeasure, WITH, WITHOUT } from "./measures/tasks.ts";
-import type { Results } from "./results.ts";
+import { BETWEEN_PROCESSES, IN_PROCESS, WAITS_SUITE, waitOf } from "./measures/waits.ts";
+import { median, type Results } from "./results.ts";
+import { STORES } from "./stores.ts";
 
 /** One aim, judged. */
 export interface Verdict {
@@ -20,7 +36,9 @@ export interface Verdict {
 
 const NORMAL = "QueueFS, normal";
 const FULL = "QueueFS, full";
-const SQLITE_PEERS = ["plainjob", "liteque"];
+const SQLITE_PEERS = ["plainjob", "liteque", "better-queue"];
+/** How much larger the heap may be at the end than it was at the beginning: what compiled code and the collector leave lying. */
+const HEAP_MARGIN = 1.1;
 
 /** Judges the aims of what was measured; the others are left out. */
 export function judge(results: Results): Verdict[] {
@@ -30,8 +48,10 @@ export function judge(results: Results): Verdict[] {
     ...judgeRedis(results),
     ...judgeMemory(results),
     ...judgeTasks(results),
+    ...judgeStores(results),
+    ...judgeHttp(results),
   ];
-  const storeOf = ({ aim }: Verdict): number => ["SQLite", "Redis", "memory"].findIndex((store) => aim.startsWith(store));
+  const storeOf = ({ aim }: Verdict): number => ["SQLite", "Redis", "memory", "HTTP"].findIndex((store) => aim.startsWith(store));
   return verdicts.filter(({ measured }) => !Number.isNaN(measured)).sort((left, right) => storeOf(left) - storeOf(right));
 }
 
@@ -90,35 +110,30 @@ function judgeSqlite(results: Results): Verdict[] {
 }
 
 function judgeProcesses(results: Results, contender: string): Verdict[] {
-  const suite = "sqlite-processes";
   const about = contender.replace("QueueFS, ", "SQLite ");
-  const one = results.rounds(suite, "1 process, cycles together", contender);
-  if (one.length === 0) return [];
+  const two = (measure: (count: number) => string): readonly number[] => results.rounds(SHARING_SUITE, measure(2), contender);
+  if (two(SHARING.failed).length === 0) return [];
   return [
-    atLeast(
-      `${about}: two processes / one`,
-      1,
-      results.ratio(suite, "2 processes, cycles together", contender, contender, "1 process, cycles together"),
-    ),
-    atMost(`${about}: two processes, longest wait in ms`, 25, results.median(suite, "longest wait of a call", contender)),
-    atLeast(`${about}: two processes, fairness`, 0.85, results.median(suite, "fairness (slower by faster)", contender)),
-    atMost(`${about}: two processes, failed calls`, 0, Math.max(...results.rounds(suite, "calls that failed", contender))),
+    atLeast(`${about}: two processes / one`, 1, results.ratio(PROCESSES_SUITE, processesOf(2), contender, contender, processesOf(1))),
+    atMost(`${about}: two processes, longest wait in ms`, 25, median(two(SHARING.longest))),
+    atLeast(`${about}: two processes, fairness`, 0.85, median(two(SHARING.fairness))),
+    atMost(`${about}: two processes, failed calls`, 0, Math.max(...two(SHARING.failed))),
   ];
 }
 
 /** Whether costs stay the same in depth, on each store. */
 function judgeFlatness(results: Results): Verdict[] {
-  const stores: readonly (readonly [string, string, string])[] = [
-    ["SQLite", "sqlite-depth", NORMAL],
-    ["Redis", "redis", "QueueFS"],
-    ["memory", "memory", "QueueFS"],
-  ];
-  return stores.flatMap(([store, suite, contender]) => {
+  const suites = { SQLite: ["sqlite-depth", NORMAL], Redis: ["redis-depth", "QueueFS"], memory: ["memory-depth", "QueueFS"] } as const;
+  return STORES.flatMap((store) => {
+    const [suite, contender] = suites[store];
     const ratio = (deep: string, shallow: string): number => results.ratio(suite, deep, contender, contender, shallow);
-    const depths = Object.keys(results.suites[suite]?.measures ?? {}).filter((measure) => measure.startsWith("status at "));
-    const deepest = depths.filter((measure) => results.rounds(suite, measure, contender).length > 0).at(-1) ?? statusAt(10);
+    const depths = Object.keys(results.suites[DEPTH_SUITES.status]?.measures ?? {});
+    const deepest = depths.at(-1) ?? "";
+    const atDepth = (call: keyof typeof DEPTH_SUITES): number => results.ratio(DEPTH_SUITES[call], deepest, store, store, rowOf(10));
     return [
-      atMost(`${store}: ${deepest} / at 10`, 1.5, ratio(deepest, statusAt(10)), true),
+      atMost(`${store}: status at ${deepest} messages / at 10`, 1.5, atDepth("status"), true),
+      atMost(`${store}: enqueue at ${deepest} messages / at 10`, 1.5, atDepth("enqueue")),
+      atMost(`${store}: dequeue and ack at ${deepest} messages / at 10`, 1.5, atDepth("dequeue and ack")),
       atMost(
         `${store}: snapshot of ${snapshotOf(MESSAGES_EACH[1])} / ${MESSAGES_EACH[0]} each`,
         1.5,
@@ -136,6 +151,25 @@ function judgeFlatness(results: Results): Verdict[] {
   });
 }
 
+/** What holds for every store alike: who waits hears soon, idle workers take next to nothing, nothing grows. */
+function judgeStores(results: Results): Verdict[] {
+  const waitMs = (where: string, store: string): number => results.median(WAITS_SUITE, waitOf(where, "p50"), store) / 1_000;
+  const idleShare = (name: string): number => results.median(IDLE_SUITE, IDLE_SHARE, name);
+  return STORES.flatMap((store) => [
+    atMost(`${store}: last ack to the return of who waits, in process, ms`, 1, waitMs(IN_PROCESS, store)),
+    atMost(`${store}: last ack to the return of who waits, between processes, ms`, 10, waitMs(BETWEEN_PROCESSES, store)),
+    atMost(`${store}: what an idle worker adds, % of a processor`, 0.1, idleShare(store) - idleShare(NO_WORKER)),
+    ...(["heap", "server"] as const).map((what) => {
+      const column = growthOf(store, what);
+      return atMost(
+        `${store}: ${what} at the end of all messages / at the beginning`,
+        HEAP_MARGIN,
+        results.ratio(GROWTH_SUITE, LAST_MARK, column, column, FIRST_MARK),
+      );
+    }),
+  ]);
+}
+
 function judgeRedis(results: Results): Verdict[] {
   const ratio = (measure: string, other: string): number => results.ratio("redis", measure, "QueueFS", other);
   return [
@@ -144,7 +178,7 @@ function judgeRedis(results: Results): Verdict[] {
     atLeast("Redis: cycle x64 / BullMQ", 6, ratio("cycle x64", "BullMQ")),
     atLeast("Redis: cycle x64 / bee-queue", 4, ratio("cycle x64", "bee-queue")),
     atLeast("Redis: cycle x1 / bee-queue", 1, ratio("cycle x1", "bee-queue")),
-    atMost("Redis: cycle x1 p50 / three PINGs", 1.2, ratio("cycle x1 p50", PING) / 3),
+    atMost("Redis: cycle x1 p50 / three PINGs", 1.2, ratio("cycle x1 p50", PING)),
     atMost("Redis: bytes per message / BullMQ", 1 / 3, ratio("bytes per message", "BullMQ")),
   ];
 }
@@ -170,4 +204,22 @@ function judgeTasks(results: Results): Verdict[] {
       ),
     ),
   );
+}
+
+/** What a server between a program and its store costs. */
+function judgeHttp(results: Results): Verdict[] {
+  return [
+    ...(["memory", "SQLite"] as const).map((store) =>
+      atLeast(
+        `HTTP: batches of 100 over HTTP / in the process, ${store}`,
+        0.5,
+        results.ratio(BATCH_SUITE, batchMeasure(store), OVER_HTTP, IN_THE_PROCESS),
+      ),
+    ),
+    atMost(
+      "HTTP: an empty handler's single calls per second / the server's",
+      2,
+      results.ratio(CALL_SUITE, ENQUEUE_CALL, EMPTY_HANDLER, SERVER),
+    ),
+  ];
 }

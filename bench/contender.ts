@@ -88,6 +88,12 @@ export interface Contender {
   readonly durability?: "full" | "normal";
   /** The only measure it takes part in, if it does not in all. */
   readonly only?: string;
+  /** The deepest queue at which its status is read, where that takes long; 0 where it has none. */
+  readonly deepestStatus?: number;
+  /** Whether it does without SQLite's write-ahead log. */
+  readonly isWithoutLog?: boolean;
+  /** Whether it takes so long that it takes no part in a quick run. */
+  readonly isSlow?: boolean;
   /** How many messages a drain begins with: fewer where it is slow. */
   readonly drainMessages: number;
   /** Opens it, empty. @param folder a fresh one, for files */

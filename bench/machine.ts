@@ -42,7 +42,7 @@ export function describeVersions(): Record<string, string> {
   database.close();
   const server = /v=(\S+)/.exec(spawnSync("redis-server", ["--version"], { encoding: "utf8" }).stdout ?? "")?.[1];
   if (server !== undefined) versions["Redis server"] = server;
-  for (const name of ["plainjob", "liteque", "bullmq", "bee-queue"]) {
+  for (const name of ["plainjob", "liteque", "better-queue", "better-queue-sqlite", "bullmq", "bee-queue"]) {
     const version = versionOf(join(root, "bench", "peers", "node_modules", name));
     if (version !== undefined) versions[name] = version;
   }

@@ -1,6 +1,7 @@
 /** The results as people read them: a table per suite, each figure with its ratio, and the aims. As text, and as Markdown. */
 
 import type { Verdict } from "./aims.ts";
+import { formatRatio, formatValue, UNITS } from "./format.ts";
 import type { Machine } from "./machine.ts";
 import { median, type Results, type Suite, type Unit } from "./results.ts";
 import type { Settings } from "./settings.ts";
@@ -21,31 +22,13 @@ export interface Report {
 /** A table of texts; the first row is its head, the first column its side. */
 type Cells = readonly (readonly string[])[];
 
-/** The number of a figure in few characters. */
-export function formatValue(value: number, unit: Unit): string {
-  if (Number.isNaN(value)) return "-";
-  if (unit === "bytes" || unit === "errors") return Math.round(value).toLocaleString("en");
-  if (unit === "ratio") return value.toFixed(2);
-  if (value >= 1_000_000) return `${(value / 1_000_000).toFixed(2)}M`;
-  if (value >= 10_000) return `${(value / 1_000).toFixed(1)}k`;
-  return value >= 100 ? Math.round(value).toLocaleString("en") : value.toFixed(1);
-}
-
-function formatRatio(ratio: number): string {
-  if (!Number.isFinite(ratio)) return "-";
-  return ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2);
-}
-
-const UNITS: Readonly<Record<Unit, string>> = { "/s": "per second", us: "us", ms: "ms", bytes: "bytes", ratio: "ratio", errors: "count" };
-
 function cellsOf(results: Results, key: string, suite: Suite): Cells {
   const measures = Object.entries(suite.measures);
-  const measured = new Set(measures.flatMap(([, measure]) => Object.keys(measure.contenders)));
-  const contenders = [...suite.order.filter((name) => measured.has(name)), ...[...measured].filter((name) => !suite.order.includes(name))];
+  const contenders = results.contenders(key);
   const cell = (measure: string, unit: Unit, contender: string): string => {
     const values = results.rounds(key, measure, contender);
     if (values.length === 0) return "";
-    return `${formatValue(median(values), unit)} (${formatRatio(results.ratio(key, measure, contender, suite.base))})`;
+    return `${formatValue(median(values), unit)} (${formatRatio(results.relation(key, measure, contender))})`;
   };
   const side = measures.map(([measure, { unit }]) => (measure.includes("bytes") ? measure : `${measure}, ${UNITS[unit]}`));
   if (measures.length <= contenders.length) {
@@ -58,6 +41,11 @@ function cellsOf(results: Results, key: string, suite: Suite): Cells {
     ["", ...contenders],
     ...measures.map(([measure, { unit }], index) => [side[index] as string, ...contenders.map((one) => cell(measure, unit, one))]),
   ];
+}
+
+/** What the figures in brackets are in relation to. */
+function relationOf({ base, baseMeasure }: Suite): string {
+  return baseMeasure === undefined ? `in relation to ${base}` : `in relation to "${baseMeasure}" of the same column or row`;
 }
 
 function verdictCells(verdicts: readonly Verdict[]): Cells {
@@ -103,19 +91,23 @@ function headOf({ date, machine, versions, settings }: Report): string[] {
 export function textReport(report: Report): string {
   const { results, verdicts } = report;
   const suites = Object.entries(results.suites).map(
-    ([key, suite]) => `${suite.title}\n(in brackets: in relation to ${suite.base})\n${textTable(cellsOf(results, key, suite))}\n`,
+    ([key, suite]) => `${suite.title}\n(in brackets: ${relationOf(suite)})\n${textTable(cellsOf(results, key, suite))}\n`,
   );
   const skipped = results.skipped.map((text) => `left out: ${text}`);
   const aims = verdicts.length === 0 ? [] : [`Aims\n${textTable(verdictCells(verdicts))}`];
   return ["", ...headOf(report), "", ...suites, ...skipped, ...aims].join("\n");
 }
 
-/** The report as the page docs/benchmarks.md. */
-export function markdownReport(report: Report): string {
+/** The report as the page docs/benchmarks.md. @param plots the suites that have a picture, `benchmarks/SUITE.svg` */
+export function markdownReport(report: Report, plots: readonly string[]): string {
   const { results, verdicts } = report;
-  const suites = Object.entries(results.suites).map(
-    ([key, suite]) =>
-      `## ${suite.title}\n\n${suite.note} In brackets: in relation to ${suite.base}.\n\n${markdownTable(cellsOf(results, key, suite))}`,
+  const suites = Object.entries(results.suites).map(([key, suite]) =>
+    [
+      `## ${suite.title}`,
+      `${suite.note} In brackets: ${relationOf(suite)}.`,
+      ...(plots.includes(key) ? [`![${suite.title}](benchmarks/${key}.svg)`] : []),
+      markdownTable(cellsOf(results, key, suite)),
+    ].join("\n\n"),
   );
   const skipped = results.skipped.length === 0 ? [] : [`Left out: ${results.skipped.join("; ")}.`];
   return `${[

@@ -1,7 +1,7 @@
 /** What was measured: for each suite, measure and contender one value per round. Ratios are taken within a round, then the median of them. */
 
 /** What a value is. */
-export type Unit = "/s" | "us" | "ms" | "bytes" | "ratio" | "errors";
+export type Unit = "/s" | "us" | "ms" | "bytes" | "ratio" | "errors" | "%";
 
 /** The values of one contender, one per round. */
 export interface Cell {
@@ -14,11 +14,31 @@ export interface Measure {
   readonly contenders: Record<string, Cell>;
 }
 
+/** A picture of a suite. */
+export type Plot =
+  /** Bars: for each of these measures one per contender, from zero. */
+  | { readonly kind: "bars"; readonly measures: readonly string[] }
+  /** A line for each contender, through its measures, which stand at these numbers of the horizontal axis. */
+  | {
+      readonly kind: "lines";
+      readonly x: string;
+      readonly y: string;
+      readonly at: Readonly<Record<string, number>>;
+      /** The other contenders are not drawn, if there are any. */
+      readonly contenders?: readonly string[];
+      /** Whether the horizontal axis is linear, instead of logarithmic. */
+      readonly isLinear?: boolean;
+    };
+
 /** One table. */
 export interface Suite {
   readonly title: string;
-  /** The contender that the others are set in relation to. */
+  /** The contender that the others are set in relation to; unless it is the measure. */
   readonly base: string;
+  /** The measure that a contender's other ones are set in relation to. */
+  readonly baseMeasure?: string;
+  /** How it is drawn, if it is. */
+  readonly plot?: Plot;
   /** The order of the contenders in the table; those not named follow. */
   readonly order: readonly string[];
   /** How it was measured, in a sentence or two. */
@@ -85,5 +105,20 @@ export class Results {
       return against === undefined ? [] : [value / against];
     });
     return median(ratios);
+  }
+
+  /** How many times its base a figure is: the base contender in the same measure, or the base measure of the same contender. */
+  relation(suite: string, measure: string, contender: string): number {
+    const { base, baseMeasure } = this.suites[suite] as Suite;
+    return baseMeasure === undefined
+      ? this.ratio(suite, measure, contender, base)
+      : this.ratio(suite, measure, contender, contender, baseMeasure);
+  }
+
+  /** The contenders of a suite that were measured, in the order of its table. */
+  contenders(suite: string): string[] {
+    const { order, measures } = this.suites[suite] as Suite;
+    const measured = new Set(Object.values(measures).flatMap(({ contenders }) => Object.keys(contenders)));
+    return [...order.filter((name) => measured.has(name)), ...[...measured].filter((name) => !order.includes(name))];
   }
 }

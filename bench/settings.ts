@@ -10,8 +10,21 @@ export interface Settings {
   readonly rounds: number;
   /** How long one measurement runs, in milliseconds. */
   readonly windowMs: number;
-  /** Messages in the queue at which a status is read. */
+  /** Messages in the queue at which the cost of a call is measured. */
   readonly depths: readonly number[];
+  /** Callers at once in the sweep of consumers. */
+  readonly callers: readonly number[];
+  /** Bytes of a message in the sweep of payloads. */
+  readonly payloadBytes: readonly number[];
+  /** Processes that work on one file. */
+  readonly processes: readonly number[];
+  /** Messages that go through each store while memory and files are watched. */
+  readonly growthMessages: number;
+  /** How long idle workers are watched, in milliseconds. */
+  readonly idleMs: number;
+  /** Waits that are timed in a round, and stores that are opened. */
+  readonly waits: number;
+  readonly openings: number;
   /** Messages that are in memory when "deep" is measured. */
   readonly deepMessages: number;
   /** Which part of its usual messages a drain begins with. */
@@ -34,14 +47,39 @@ export interface Run {
   readonly inFolder: <Value>(use: (folder: string) => Promise<Value>) => Promise<Value>;
 }
 
+/** A few seconds: whether everything runs. The figures mean nothing. */
+export const TINY: Settings = {
+  rounds: 1,
+  windowMs: 20,
+  depths: [10, 1_000],
+  callers: [1, 100],
+  payloadBytes: [0, 65_536],
+  processes: [1, 2],
+  growthMessages: 4_000,
+  idleMs: 200,
+  waits: 2,
+  openings: 1,
+  deepMessages: 2_000,
+  drainPart: 0.02,
+  tasks: 5,
+  messagesPerTask: 20,
+  isThorough: false,
+};
 /** About one minute. */
 export const QUICK: Settings = {
-  rounds: 3,
+  rounds: 2,
   windowMs: 50,
   depths: [10, 1_000, 100_000],
+  callers: [1, 10, 100, 1_000],
+  payloadBytes: [0, 1_024, 65_536, 1_048_576],
+  processes: [1, 2],
+  growthMessages: 100_000,
+  idleMs: 1_500,
+  waits: 10,
+  openings: 2,
   deepMessages: 300_000,
   drainPart: 0.2,
-  tasks: 100,
+  tasks: 50,
   messagesPerTask: 100,
   isThorough: false,
 };
@@ -50,6 +88,13 @@ export const NORMAL: Settings = {
   rounds: 5,
   windowMs: 400,
   depths: [10, 1_000, 100_000],
+  callers: [1, 4, 16, 64, 250, 1_000],
+  payloadBytes: [0, 64, 256, 1_024, 16_384, 131_072, 1_048_576],
+  processes: [1, 2, 4],
+  growthMessages: 1_000_000,
+  idleMs: 5_000,
+  waits: 50,
+  openings: 5,
   deepMessages: 1_000_000,
   drainPart: 1,
   tasks: 300,
@@ -61,6 +106,13 @@ export const FULL: Settings = {
   rounds: 7,
   windowMs: 600,
   depths: [10, 1_000, 100_000, 1_000_000, 5_000_000],
+  callers: [1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1_000],
+  payloadBytes: [0, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
+  processes: [1, 2, 3, 4],
+  growthMessages: 10_000_000,
+  idleMs: 30_000,
+  waits: 100,
+  openings: 10,
   deepMessages: 1_000_000,
   drainPart: 1,
   tasks: 10_000,

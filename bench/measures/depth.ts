@@ -23,14 +23,17 @@ const QUEUES = 100;
 /** Messages in each of them, few and many. */
 export const MESSAGES_EACH: readonly [number, number] = [10, 1_000];
 
-async function microseconds(call: () => Promise<unknown>): Promise<number> {
+/** How long a call took. */
+export async function microseconds(call: () => Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await call();
   return (performance.now() - begun) * 1_000;
 }
 
 /** One of several states whose calls are compared. */
-interface Timed {
+export interface Timed {
+  /** The table, if it is not that of the others. */
+  readonly suite?: string;
   /** The name of the measure. */
   readonly measure: string;
   /** Makes the call that is timed, and answers how long it took in microseconds. */
@@ -38,18 +41,18 @@ interface Timed {
 }
 
 /** Times the calls of several states that are open at the same time, a few at a time in turns, so that what else the machine does meets all. */
-async function timeInTurns(run: Run, suite: string, contender: string, states: readonly Timed[]): Promise<void> {
+export async function timeInTurns(run: Run, suite: string, contender: string, states: readonly Timed[]): Promise<void> {
   for (let round = 0; round < run.settings.rounds; round += 1) {
-    const times = new Map(states.map(({ measure }) => [measure, [] as number[]]));
+    const times = new Map(states.map((state) => [state, [] as number[]]));
     for (let turn = 0; turn < TURNS; turn += 1) {
-      for (const { measure, time } of states) {
+      for (const state of states) {
         for (let index = 0, took = 0; index < CALLS && took < SLOW_US; index += 1) {
-          took = await time();
-          times.get(measure)?.push(took);
+          took = await state.time();
+          times.get(state)?.push(took);
         }
       }
     }
-    for (const [measure, values] of times) run.results.record(suite, measure, contender, "us", median(values));
+    for (const [state, values] of times) run.results.record(state.suite ?? suite, state.measure, contender, "us", median(values));
   }
 }
 
@@ -84,7 +87,7 @@ export function statusAt(depth: number): string {
 export type OpenStore = (folder: string) => Promise<Backend>;
 
 /** Opens a store for each state, makes the state, and times its calls. */
-async function withStores(
+async function withStates(
   run: Run,
   open: OpenStore,
   states: readonly number[],
@@ -125,7 +128,7 @@ export async function measureHeld(run: Run, suite: string, contender: string, op
     const receipts = await hold(store, held);
     return SETTLINGS.map((settling) => ({ measure: settlingAt(settling, held), time: () => settle(store, settling, receipts) }));
   };
-  await withStores(run, open, HELD, prepare, (timed) => timeInTurns(run, suite, contender, timed));
+  await withStates(run, open, HELD, prepare, (timed) => timeInTurns(run, suite, contender, timed));
 }
 
 /** The name of the measure. */
@@ -167,7 +170,7 @@ export async function measureSnapshot(run: Run, suite: string, contender: string
     for (const queue of queues) await fillQueue(store, queue, messages);
     return [{ measure: snapshotOf(messages), time: () => microseconds(() => store.statuses({ queues })) }];
   };
-  await withStores(run, open, MESSAGES_EACH, prepare, (timed) => timeInTurns(run, suite, contender, timed));
+  await withStates(run, open, MESSAGES_EACH, prepare, (timed) => timeInTurns(run, suite, contender, timed));
 }
 
 /** The name of the measure. */

@@ -4,7 +4,7 @@ import { type Contender, Load } from "../contender.ts";
 import { contestOf } from "../contenders/queuefs.ts";
 import { ringAndMap } from "../contenders/ring-and-map.ts";
 import type { Run } from "../settings.ts";
-import { measureHeld, measureStatus } from "./depth.ts";
+import { measureHeld, measureSnapshot } from "./depth.ts";
 import { measureThroughput, THROUGHPUT } from "./throughput.ts";
 
 function queuefsMemory(run: Run): Contender {
@@ -18,10 +18,12 @@ function queuefsMemory(run: Run): Contender {
 
 /** Throughput, shallow and deep, and what depth costs. */
 export async function runMemory(run: Run): Promise<void> {
+  const measures = THROUGHPUT.filter(({ name }) => name !== "enqueue x1000");
   run.results.begin("memory", {
     title: "Memory: calls per second, awaited",
     base: "QueueFS",
     order: ["QueueFS", "ring and map"],
+    plot: { kind: "bars", measures: measures.map(({ name }) => name) },
     note: "The limit keeps no lease, no owner, no order of recovery, no copy of the payload and no counts beyond the two.",
   });
   run.results.begin("memory-processor", {
@@ -31,11 +33,16 @@ export async function runMemory(run: Run): Promise<void> {
     note: "What the same calls cost the processor, all threads of the process together.",
   });
   const contenders = [queuefsMemory(run), ringAndMap];
-  const measures = THROUGHPUT.filter(({ name }) => name !== "enqueue x1000");
   await measureThroughput(run, "memory", contenders, measures);
   await measureDeep(run, contenders);
-  await measureStatus(run, "memory", contenders.slice(0, 1), run.settings.depths);
-  await measureHeld(run, "memory", "QueueFS", () => run.library.openMemory());
+  run.results.begin("memory-depth", {
+    title: "Memory: what a call costs when the store is full",
+    base: "QueueFS",
+    order: ["QueueFS"],
+    note: "Microseconds until the answer, the median.",
+  });
+  await measureSnapshot(run, "memory-depth", "QueueFS", () => run.library.openMemory());
+  await measureHeld(run, "memory-depth", "QueueFS", () => run.library.openMemory());
 }
 
 /** The serial cycle, on a queue that is nearly empty and on a deep one. */

@@ -2,7 +2,7 @@
 
 import { Load, PAYLOAD, runCallers } from "../contender.ts";
 import { QUEUE } from "../contenders/queuefs.ts";
-import { loadLibrary } from "../library.ts";
+import { loadBuiltLibrary } from "../library.ts";
 
 /** What the process is to do. */
 export interface ProcessTask {
@@ -22,7 +22,7 @@ export interface ProcessAnswer {
 }
 
 const task = JSON.parse(process.argv[2] as string) as ProcessTask;
-const { openSqlite } = await loadLibrary();
+const { openSqlite } = await loadBuiltLibrary();
 const store = await openSqlite({ path: task.path, durability: task.durability });
 await store.createQueue(QUEUE);
 let longestMs = 0;

@@ -1,4 +1,4 @@
-/** Two processes on one file: whether both together do as much as one alone, and neither starves. */
+/** Several processes on one file: whether they do together as much as one alone, and none starves. */
 
 import { fork } from "node:child_process";
 import { join } from "node:path";
@@ -11,31 +11,40 @@ const CALLERS = 64;
 /** Windows are longer here, since a process that waits for another one is seen only then. */
 const WINDOWS = 3;
 
-/** Lets one and two processes take turns. */
-export async function measureProcesses(run: Run, suite: string, durability: "full" | "normal"): Promise<void> {
+/** The suites: cycles of all processes together, and how these are shared. */
+export const PROCESSES_SUITE = "sqlite-processes";
+/** The other one. */
+export const SHARING_SUITE = "sqlite-processes-sharing";
+
+/** The name of a number of processes. */
+export function processesOf(count: number): string {
+  return `${count} ${count === 1 ? "process" : "processes"}`;
+}
+
+/** What is told of several processes. */
+export const SHARING = {
+  longest: (count: number): string => `${processesOf(count)}: longest wait of a call`,
+  fairness: (count: number): string => `${processesOf(count)}: fairness (slowest by fastest)`,
+  failed: (count: number): string => `${processesOf(count)}: calls that failed`,
+} as const;
+
+/** Lets one and several processes take turns. */
+export async function measureProcesses(run: Run, durability: "full" | "normal"): Promise<void> {
   const name = `QueueFS, ${durability}`;
-  const record = (measure: string, unit: "/s" | "ms" | "ratio" | "errors", value: number): void =>
-    run.results.record(suite, measure, name, unit, value);
   for (let round = 0; round < run.settings.rounds; round += 1) {
-    for (const count of turns(["1", "2"], round).map(Number)) {
-      run.tell(`${suite}, round ${round + 1}: ${count} ${count === 1 ? "process" : "processes"}, ${durability}`);
+    for (const count of turns(run.settings.processes.map(String), round).map(Number)) {
+      run.tell(`${PROCESSES_SUITE}, round ${round + 1}: ${processesOf(count)}, ${durability}`);
       const answers = await run.inFolder((folder) =>
         runProcesses(count, { path: join(folder, "queue.db"), durability, callers: CALLERS, durationMs: run.settings.windowMs * WINDOWS }),
       );
       const rates = answers.map(({ perSecond }) => perSecond);
-      record(
-        `${count} ${count === 1 ? "process" : "processes"}, cycles together`,
-        "/s",
-        rates.reduce((sum, rate) => sum + rate, 0),
-      );
+      const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+      run.results.record(PROCESSES_SUITE, processesOf(count), name, "/s", sum(rates));
       if (count === 1) continue;
-      record("longest wait of a call", "ms", Math.max(...answers.map(({ longestMs }) => longestMs)));
-      record("fairness (slower by faster)", "ratio", Math.min(...rates) / Math.max(...rates));
-      record(
-        "calls that failed",
-        "errors",
-        answers.reduce((sum, { errors }) => sum + errors, 0),
-      );
+      const longestMs = Math.max(...answers.map((answer) => answer.longestMs));
+      run.results.record(SHARING_SUITE, SHARING.longest(count), name, "ms", longestMs);
+      run.results.record(SHARING_SUITE, SHARING.fairness(count), name, "ratio", Math.min(...rates) / Math.max(...rates));
+      run.results.record(SHARING_SUITE, SHARING.failed(count), name, "errors", sum(answers.map(({ errors }) => errors)));
     }
   }
 }

@@ -1,17 +1,21 @@
 /** Redis: QueueFS and the peers on one server that is started for the run, with PING on the same kind of connection as the measure of latency. */
 
 import { Redis } from "ioredis";
+import type { Backend } from "../../src/backend/contract.ts";
 import { startRedisServer } from "../../test/support/redis-server.ts";
 import { type Contender, PAYLOAD_BYTES, runCallers } from "../contender.ts";
 import { contestOf } from "../contenders/queuefs.ts";
+import { rawScripts } from "../contenders/raw-scripts.ts";
 import { redisPeers } from "../peers/index.ts";
 import type { Run } from "../settings.ts";
-import { measureHeld, measureStatus } from "./depth.ts";
+import { usedMemory } from "../stores.ts";
+import { measureHeld, measureSnapshot } from "./depth.ts";
 import { measureThroughput } from "./throughput.ts";
 
 const STORED_MESSAGES = 20_000;
-/** The name of the row of PING. */
-export const PING = "PING instead";
+/** The name of the row of the round trips that a cycle cannot do without. */
+export const PING = "three PINGs instead";
+const PINGS = 3;
 
 /** Everything on Redis. */
 export async function runRedis(run: Run): Promise<void> {
@@ -21,8 +25,9 @@ export async function runRedis(run: Run): Promise<void> {
     run.results.begin("redis", {
       title: "Redis: calls per second",
       base: "QueueFS",
-      order: ["QueueFS", "BullMQ", "bee-queue", PING],
-      note: "One server on the same machine, over TCP. BullMQ and bee-queue are driven by their own workers: a cycle ends when the worker says that the job is done. PING is one round trip on a connection of ioredis.",
+      order: ["QueueFS", "raw batches", "raw scripts", "BullMQ", "bee-queue", PING],
+      plot: { kind: "bars", measures: ["enqueue x1", "enqueue x64", "enqueue x1000", "cycle x1", "cycle x64", "drain x64"] },
+      note: "One server on the same machine, over TCP. BullMQ and bee-queue are driven by their own workers: a cycle ends when the worker says that the job is done. Raw batches: three minimal scripts (push, move to a sorted set, remove), with as many messages in a call as there are callers, which is the limit; raw scripts: the same with a call for each message. PING is a round trip on a connection of ioredis, three of them one after the other.",
     });
     let contests = 0;
     const queuefs: Contender = {
@@ -36,19 +41,23 @@ export async function runRedis(run: Run): Promise<void> {
     };
     const { contenders, skipped } = await redisPeers(server.port);
     run.results.skip(skipped);
-    const all = [queuefs, ...contenders].map((contender) => flushing(contender, client));
+    const limits = [rawScripts(server.port, "in batches"), rawScripts(server.port, "one by one")];
+    const all = [queuefs, ...limits, ...contenders].map((contender) => flushing(contender, client));
     await measureThroughput(run, "redis", [...all, pinging(client)]);
     await measureStored(run, all, client);
-    await measureStatus(
-      run,
-      "redis",
-      all.slice(0, 1),
-      run.settings.depths.filter((depth) => depth <= 1_000_000),
-    );
-    await measureHeld(run, "redis", "QueueFS", async () => {
+    run.results.begin("redis-depth", {
+      title: "Redis: what a call costs when the store is full",
+      base: "QueueFS",
+      order: ["QueueFS"],
+      note: "Microseconds until the answer, the median.",
+    });
+    const open = async (): Promise<Backend> => {
       contests += 1;
       return run.library.openRedis({ url: server.url, namespace: `bench-${contests}` });
-    });
+    };
+    await measureSnapshot(run, "redis-depth", "QueueFS", open);
+    await client.flushall();
+    await measureHeld(run, "redis-depth", "QueueFS", open);
   } finally {
     client.disconnect();
     await server.stop();
@@ -72,7 +81,7 @@ function flushing(contender: Contender, client: Redis): Contender {
   };
 }
 
-/** The measure of a round trip: one PING instead of a cycle. */
+/** The measure of round trips: three PINGs instead of a cycle. */
 function pinging(client: Redis): Contender {
   const nothing = async (): Promise<void> => {};
   return {
@@ -82,7 +91,10 @@ function pinging(client: Redis): Contender {
     drainMessages: 0,
     open: async () => ({
       enqueue: nothing,
-      cycle: (load) => runCallers(load, () => client.ping()),
+      cycle: (load) =>
+        runCallers(load, async () => {
+          for (let index = 0; index < PINGS; index += 1) await client.ping();
+        }),
       fill: nothing,
       drain: async () => 0,
       status: nothing,
@@ -105,9 +117,4 @@ async function measureStored(run: Run, contenders: readonly Contender[], client:
       await contest.close();
     }
   }
-}
-
-async function usedMemory(client: Redis): Promise<number> {
-  const information = await client.info("memory");
-  return Number(/^used_memory:(\d+)/m.exec(information)?.[1] ?? Number.NaN);
 }

@@ -8,15 +8,13 @@ import { referenceLayout } from "../contenders/reference-layout.ts";
 import { sqlitePeers } from "../peers/index.ts";
 import type { Run } from "../settings.ts";
 import { measureHeld, measureSnapshot, measureStatus } from "./depth.ts";
-import { measureProcesses } from "./processes.ts";
+import { measureProcesses, PROCESSES_SUITE, processesOf, SHARING_SUITE } from "./processes.ts";
 import { measureLog, measureStored } from "./storage.ts";
 import { measureThroughput } from "./throughput.ts";
 
-/** Messages that contenders whose status costs more the deeper they are have at most. */
-const DEEPEST_OF_OTHERS = 1_000_000;
+/** Messages at most, since a status costs some contenders more the deeper they are; QueueFS alone goes deeper in a suite of its own. */
+const DEEPEST = 1_000_000;
 
-/** Takes as long as all the others together. */
-const SLOWEST_PEER = "liteque";
 /** The order of the tables. */
 const ORDER = [
   "QueueFS, normal",
@@ -24,6 +22,7 @@ const ORDER = [
   "per call, normal",
   "plainjob",
   "liteque",
+  "better-queue",
   "QueueFS, full",
   "raw batches, full",
   "per call, full",
@@ -44,8 +43,8 @@ export function queuefsSqlite(run: Run, durability: "full" | "normal"): Contende
 async function contendersOf(run: Run): Promise<Contender[]> {
   const { contenders, skipped } = await sqlitePeers();
   run.results.skip(skipped);
-  const peers = contenders.filter((peer) => run.settings.isThorough || peer.name !== SLOWEST_PEER);
-  if (peers.length < contenders.length) run.results.skip([`${SLOWEST_PEER} takes no part in a quick run`]);
+  const peers = contenders.filter(({ isSlow }) => run.settings.isThorough || isSlow !== true);
+  run.results.skip(contenders.filter((peer) => !peers.includes(peer)).map(({ name }) => `${name} takes no part in a quick run`));
   const own = (["normal", "full"] as const).flatMap((durability) => [
     queuefsSqlite(run, durability),
     rawStatements(durability),
@@ -60,7 +59,8 @@ export async function runSqlite(run: Run): Promise<void> {
     title: "SQLite: calls per second",
     base: "QueueFS, normal",
     order: ORDER,
-    note: "A cycle is enqueue, dequeue and ack; x64 means 64 callers at once, each awaiting one call after the other. Normal and full: SQLite's synchronous mode, full waits for the disk at each commit and is the default of QueueFS; the peers commit with normal. Raw batches: the statements alone, as many per transaction as there are callers, which is the limit. Per call: the statement pattern of the reference layout, a transaction for each call.",
+    plot: { kind: "bars", measures: ["enqueue x1", "enqueue x64", "enqueue x1000", "cycle x1", "cycle x64", "drain x64"] },
+    note: "A cycle is enqueue, dequeue and ack; x64 means 64 callers at once, each awaiting one call after the other. Normal and full: SQLite's synchronous mode, full waits for the disk at each commit and is the default of QueueFS; the peers commit with normal, better-queue with off, and it answers an enqueue before it has written anything; that its writes come to an end counts. Raw batches: the statements alone, as many per transaction as there are callers, which is the limit. Per call: the statement pattern of the reference layout, a transaction for each call.",
   });
   run.results.begin("sqlite-processor", {
     title: "SQLite: time of the processor per call",
@@ -82,11 +82,13 @@ export async function runSqliteDepth(run: Run): Promise<void> {
   const contenders = (await contendersOf(run)).filter(({ role, durability }) => role !== "limit" && durability !== "full");
   const { depths } = run.settings;
   for (const contender of contenders) {
-    const own =
-      contender.role === "queuefs"
-        ? depths
-        : depths.filter((depth) => depth <= (contender.name === SLOWEST_PEER ? 1_000 : DEEPEST_OF_OTHERS));
-    await measureStatus(run, "sqlite-depth", [contender], own);
+    const { deepestStatus = DEEPEST } = contender;
+    await measureStatus(
+      run,
+      "sqlite-depth",
+      [contender],
+      depths.filter((depth) => depth <= deepestStatus),
+    );
   }
   const open = (folder: string) => run.library.openSqlite({ path: join(folder, "queue.db"), durability: "normal" });
   await measureSnapshot(run, "sqlite-depth", "QueueFS, normal", open);
@@ -103,17 +105,35 @@ export async function runSqliteStorage(run: Run): Promise<void> {
   });
   const contenders = (await contendersOf(run)).filter(({ durability }) => durability !== "full");
   await measureStored(run, "sqlite-storage", contenders);
-  await measureLog(run, "sqlite-storage", contenders);
+  await measureLog(
+    run,
+    "sqlite-storage",
+    contenders.filter(({ isWithoutLog }) => isWithoutLog !== true),
+  );
 }
 
 /** Several processes. */
 export async function runSqliteProcesses(run: Run): Promise<void> {
-  run.results.begin("sqlite-processes", {
-    title: "SQLite: two processes on one file",
+  const { processes, isThorough } = run.settings;
+  run.results.begin(PROCESSES_SUITE, {
+    title: "SQLite: cycles per second of several processes on one file, together",
     base: "QueueFS, normal",
+    baseMeasure: processesOf(1),
     order: ORDER,
+    plot: {
+      kind: "lines",
+      x: "processes",
+      y: "cycles per second",
+      at: Object.fromEntries(processes.map((count) => [processesOf(count), count])),
+      isLinear: true,
+    },
     note: "64 callers in each process, all making cycles on one queue.",
   });
-  const durabilities = run.settings.isThorough ? (["normal", "full"] as const) : (["normal"] as const);
-  for (const durability of durabilities) await measureProcesses(run, "sqlite-processes", durability);
+  run.results.begin(SHARING_SUITE, {
+    title: "SQLite: how several processes share one file",
+    base: "QueueFS, normal",
+    order: ORDER,
+    note: "The same runs.",
+  });
+  for (const durability of isThorough ? (["normal", "full"] as const) : (["normal"] as const)) await measureProcesses(run, durability);
 }

@@ -2,6 +2,7 @@
 
 import type { Contender } from "../contender.ts";
 import { type BeeQueue, beeQueue } from "./bee-queue.ts";
+import { type BetterQueue, type BetterQueueStore, betterQueue } from "./better-queue.ts";
 import { type Bullmq, bullmq } from "./bullmq.ts";
 import { type Liteque, liteque } from "./liteque.ts";
 import { INSTALL_PEERS, loadPeer } from "./load-peer.ts";
@@ -13,13 +14,13 @@ export interface Peers {
   readonly skipped: readonly string[];
 }
 
-async function collect(makers: Readonly<Record<string, (library: unknown) => Contender>>): Promise<Peers> {
+async function collect(makers: Readonly<Record<string, (library: unknown) => Contender | Promise<Contender>>>): Promise<Peers> {
   const contenders: Contender[] = [];
   const skipped: string[] = [];
   for (const [name, make] of Object.entries(makers)) {
     const library = await loadPeer(name);
     if (library === undefined) skipped.push(`${name} is not installed (${INSTALL_PEERS})`);
-    else contenders.push(make(library));
+    else contenders.push(await make(library));
   }
   return { contenders, skipped };
 }
@@ -29,6 +30,8 @@ export function sqlitePeers(): Promise<Peers> {
   return collect({
     plainjob: (library) => plainjob(library as Plainjob),
     liteque: (library) => liteque(library as Liteque),
+    // The store is named: it is compiled when it is installed, and left out where that fails; the queue is there with it.
+    "better-queue-sqlite": async (store) => betterQueue((await loadPeer("better-queue")) as BetterQueue, store as BetterQueueStore),
   });
 }
 

@@ -58,6 +58,8 @@ export function liteque(library: Liteque): Contender {
     name: "liteque",
     role: "peer",
     durability: "normal",
+    deepestStatus: 1_000,
+    isSlow: true,
     drainMessages: 500,
     async open(folder) {
       const client = library.buildDBClient(join(folder, "liteque.db"), { runMigrations: true, walEnabled: true });

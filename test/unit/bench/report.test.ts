@@ -3,7 +3,9 @@
 import { describe, expect, it } from "vitest";
 import { judge } from "../../../bench/aims.ts";
 import { Load, runCallers } from "../../../bench/contender.ts";
-import { formatValue, jsonReport, markdownReport, type Report, textReport } from "../../../bench/report.ts";
+import { formatValue } from "../../../bench/format.ts";
+import { drawPlots } from "../../../bench/plots.ts";
+import { jsonReport, markdownReport, type Report, textReport } from "../../../bench/report.ts";
 import { median, quantile, Results } from "../../../bench/results.ts";
 import { QUICK, turns } from "../../../bench/settings.ts";
 
@@ -53,7 +55,7 @@ describe("figures", () => {
 
   it("are written in few characters", () => {
     expect([0.25, 42, 4_367.4, 388_731, 1_020_000].map((value) => formatValue(value, "/s"))).toEqual([
-      "0.3",
+      "0.25",
       "42.0",
       "4,367",
       "388.7k",
@@ -79,28 +81,64 @@ describe("aims", () => {
 
   it("hold what must not grow to a bound from above", () => {
     const results = new Results();
-    results.begin("sqlite-depth", ABOUT);
+    results.begin("depth-status", ABOUT);
     for (const [depth, time] of [
-      ["status at 10", 2],
-      ["status at 1,000", 2.1],
-      ["status at 100,000", 3.2],
+      ["10", 2],
+      ["1,000", 2.1],
+      ["100,000", 3.2],
     ] as const) {
-      results.record("sqlite-depth", depth, "QueueFS, normal", "us", time);
+      results.record("depth-status", depth, "SQLite", "us", time);
     }
-    expect(judge(results)).toMatchObject([{ aim: "SQLite: status at 100,000 / at 10", measured: 1.6, isMet: false, isGate: true }]);
+    expect(judge(results)).toMatchObject([
+      { aim: "SQLite: status at 100,000 messages / at 10", measured: 1.6, isMet: false, isGate: true },
+    ]);
   });
 });
 
 describe("reports", () => {
   it("give every figure its ratio to the base, as text and as Markdown", () => {
     const report = reportOf(resultsOfThreeRounds());
-    for (const text of [textReport(report), markdownReport(report)]) {
+    for (const text of [textReport(report), markdownReport(report, [])]) {
       expect(text).toMatch(/900 \(1\.00\)/);
       expect(text).toMatch(/90\.0 \(0\.09\)/);
       expect(text).toContain("2026-01-31, 2 cores (some processor), 8 GiB of memory, linux x64");
       expect(text).toContain("SQLite normal: enqueue x64 / best peer");
     }
-    expect(markdownReport(report)).toContain("| plainjob | 90.0 (0.09) |");
+    expect(markdownReport(report, [])).toContain("| plainjob | 90.0 (0.09) |");
+  });
+
+  it("set a sweep in relation to its first value, line by line, and draw it", () => {
+    const results = new Results();
+    const at = { "0": 0, "1,024": 1_024 };
+    const plot = { kind: "lines", x: "bytes of a message", y: "cycles per second", at } as const;
+    results.begin("payload", { ...ABOUT, title: "Payload < 1 MiB", baseMeasure: "0", order: ["memory", "Redis"], plot });
+    for (const [store, none, some] of [
+      ["memory", 1_000, 500],
+      ["Redis", 100, 75],
+    ] as const) {
+      results.record("payload", "0", store, "/s", none);
+      results.record("payload", "1,024", store, "/s", some);
+    }
+    const page = markdownReport(reportOf(results), ["payload"]);
+    expect(page).toContain("![Payload < 1 MiB](benchmarks/payload.svg)");
+    expect(page).toContain("| Redis | 100 (1.00) | 75.0 (0.75) |");
+    const picture = drawPlots(results, "A caption.").payload ?? "";
+    expect(picture).toMatch(/^<svg .*\n.*\n<title>Payload &lt; 1 MiB<\/title>[\s\S]*<\/svg>\n$/);
+    expect(picture.match(/<polyline /g)).toHaveLength(2);
+    expect(picture).toContain(">1,024: 0.75 times 0</text>");
+    expect(picture).not.toContain("NaN");
+  });
+
+  it("draw bars that are as long as the figures, each with its ratio", () => {
+    const results = new Results();
+    results.begin("sqlite", { ...ABOUT, plot: { kind: "bars", measures: ["enqueue x64", "not measured"] } });
+    results.record("sqlite", "enqueue x64", "QueueFS, normal", "/s", 1_000);
+    results.record("sqlite", "enqueue x64", "plainjob", "/s", 250);
+    const picture = drawPlots(results, "").sqlite ?? "";
+    const [own = Number.NaN, peer = Number.NaN] = [...picture.matchAll(/<rect [^>]*width="([\d.]+)"/g)].map(([, width]) => Number(width));
+    expect(peer / own).toBeCloseTo(0.25);
+    expect(picture).toContain(">250 (0.25)</text>");
+    expect(picture).not.toContain("not measured");
   });
 
   it("keep every round in the JSON", () => {
