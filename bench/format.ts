@@ -27,5 +27,6 @@ export function formatValue(value: number, unit: Unit): string {
 /** How many times its base something is. */
 export function formatRatio(ratio: number): string {
   if (!Number.isFinite(ratio)) return "-";
+  if (ratio < 0.1) return String(Number(ratio.toPrecision(2)));
   return ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2);
 }

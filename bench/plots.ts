@@ -139,7 +139,9 @@ function drawLegend(
   picture.box(x, y - 8, 14, 8, colourOf(index === 0 ? 0 : index + 2));
   picture.text(x + 22, y, contender, { isBold: true });
   if (last === undefined || suite.baseMeasure === undefined) return;
-  picture.text(x + 22, y + 16, `${last}: ${formatRatio(results.relation(key, last, contender))} times ${suite.baseMeasure}`, { size: 11 });
+  picture.text(x + 22, y + 16, `${last}: ${formatRatio(results.relation(key, last, contender))} times that of ${suite.baseMeasure}`, {
+    size: 11,
+  });
 }
 
 /** A logarithmic axis from the first value to the last. */

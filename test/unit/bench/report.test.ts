@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { judge } from "../../../bench/aims.ts";
 import { Load, runCallers } from "../../../bench/contender.ts";
-import { formatValue } from "../../../bench/format.ts";
+import { formatRatio, formatValue } from "../../../bench/format.ts";
 import { drawPlots } from "../../../bench/plots.ts";
 import { jsonReport, markdownReport, type Report, textReport } from "../../../bench/report.ts";
 import { median, quantile, Results } from "../../../bench/results.ts";
@@ -62,6 +62,15 @@ describe("figures", () => {
       "1.02M",
     ]);
     expect(formatValue(18_647.6, "bytes")).toBe("18,648");
+    expect([0, 0.00312, 0.0944, 0.5, 12.34, 388, Number.NaN].map(formatRatio)).toEqual([
+      "0",
+      "0.0031",
+      "0.094",
+      "0.50",
+      "12.3",
+      "388",
+      "-",
+    ]);
   });
 });
 
@@ -125,7 +134,7 @@ describe("reports", () => {
     const picture = drawPlots(results, "A caption.").payload ?? "";
     expect(picture).toMatch(/^<svg .*\n.*\n<title>Payload &lt; 1 MiB<\/title>[\s\S]*<\/svg>\n$/);
     expect(picture.match(/<polyline /g)).toHaveLength(2);
-    expect(picture).toContain(">1,024: 0.75 times 0</text>");
+    expect(picture).toContain(">1,024: 0.75 times that of 0</text>");
     expect(picture).not.toContain("NaN");
   });
 
