@@ -109,11 +109,11 @@ describe("reports", () => {
     const report = reportOf(resultsOfThreeRounds());
     for (const text of [textReport(report), markdownReport(report, [])]) {
       expect(text).toMatch(/900 \(1\.00\)/);
-      expect(text).toMatch(/90\.0 \(0\.09\)/);
+      expect(text).toMatch(/90\.0 \(0\.091\)/);
       expect(text).toContain("2026-01-31, 2 cores (some processor), 8 GiB of memory, linux x64");
       expect(text).toContain("SQLite normal: enqueue x64 / best peer");
     }
-    expect(markdownReport(report, [])).toContain("| plainjob | 90.0 (0.09) |");
+    expect(markdownReport(report, [])).toContain("| plainjob | 90.0 (0.091) |");
   });
 
   it("set a sweep in relation to its first value, line by line, and draw it", () => {
