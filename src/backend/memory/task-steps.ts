@@ -14,6 +14,7 @@ import { type Entry, PROCESSING } from "./entry.ts";
 import type { QueueState } from "./queue-state.ts";
 import type { MemoryStore } from "./store.ts";
 import type { TaskState } from "./task-state.ts";
+import { checkRoom } from "./totals.ts";
 
 /** Messages that one step of cancelling looks through at most. */
 const MESSAGES_PER_LOOK = 20_000;
@@ -33,9 +34,15 @@ export function createTask(store: MemoryStore, request: TaskRequest, batches: re
   if (!Array.isArray(batches))
     throw new QueueFSError("invalid-argument", `the messages of a new task must be an array of queues and messages, got ${quote(batches)}`);
   let bytes = 0;
+  let count = 0;
+  let isPlain = true;
   for (const { messages } of batches) {
     checkMessages(messages, maxMessageBytes);
-    for (const message of messages) bytes += message.data.length;
+    count += messages.length;
+    for (const message of messages) {
+      bytes += message.data.length;
+      isPlain &&= message.id === undefined && message.delayMs === undefined;
+    }
   }
   if (bytes > maxMessageBytes) {
     throw new QueueFSError(
@@ -44,6 +51,7 @@ export function createTask(store: MemoryStore, request: TaskRequest, batches: re
     );
   }
   tasks.checkRoom(maxTasks);
+  if (isPlain) return createPlainly(store, request, batches, step, random, count, bytes);
   const admission = new Admission(store.resources, step);
   // Whose they are is said by the call as a whole.
   const plans = batches.map(({ queue, messages }) =>
@@ -56,6 +64,30 @@ export function createTask(store: MemoryStore, request: TaskRequest, batches: re
   const task = tasks.create(store.resources.id, request, step.wallMs, step.nowMs, random);
   const enqueued = plans.map((plan) => admission.store(plan, task));
   for (const { queue } of batches) store.changed(queue);
+  return { task, enqueued };
+}
+
+/** Messages without ids and delays need no plan. */
+function createPlainly(
+  store: MemoryStore,
+  request: TaskRequest,
+  batches: readonly Forward[],
+  step: Step,
+  random: Random,
+  count: number,
+  bytes: number,
+): Created {
+  const { totals, tasks, id } = store.resources;
+  const queues = batches.map(({ queue }) => store.queue(queue));
+  checkRoom(totals, step.bounds, count, bytes, 0);
+  const task = tasks.create(id, request, step.wallMs, step.nowMs, random);
+  const enqueued = batches.map(({ messages }, index) => {
+    const queue = queues[index] as QueueState;
+    store.changed(queue.name);
+    return messages.map(
+      ({ data }): EnqueueAnswer => ({ outcome: "enqueued", id: queue.append(data, undefined, 0, step.wallMs, step.nowMs, task) }),
+    );
+  });
   return { task, enqueued };
 }
 
