@@ -12,7 +12,7 @@ import { BodyReading, mediaType, parseBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { problemParts } from "./problem.ts";
 import { type Call, type Route, type RouteAnswer, readQuery, type Shared } from "./route.ts";
-import type { KeptAnswer, Sessions } from "./sessions.ts";
+import type { KeptAnswer, Sessions, StepAnswer } from "./sessions.ts";
 
 /** What serving needs beside the request. */
 export interface Serving {
@@ -92,8 +92,7 @@ class Serve {
         "invalid-argument",
         `${SESSION_HEADER} must have 1 to 64 characters of A-Z a-z 0-9 _ -, and ${REQUEST_HEADER} be a whole number; send both or neither`,
       );
-    // Whoever has another token may not read its answers.
-    return { name: `${this.#routed.caller.key}:${name}`, number: Number(number) };
+    return { name: name ?? "", number: Number(number) };
   }
 
   async #answer(): Promise<Response> {
@@ -118,8 +117,8 @@ class Serve {
   }
 
   #repeatable(name: string, number: number): Promise<KeptAnswer> {
-    const { method, target } = this.#routed;
-    return this.#serving.sessions.run(name, number, `${method} ${target}`, async () => {
+    const { method, target, caller } = this.#routed;
+    const step = async (): Promise<StepAnswer> => {
       try {
         return { answer: this.#encode(await this.#route.handle(this.#call())), isFinal: true };
       } catch (error) {
@@ -128,7 +127,9 @@ class Serve {
         if (!isFinal) throw error;
         return { answer: problemParts(error), isFinal };
       }
-    });
+    };
+    // Whoever has another token may not read its answers.
+    return this.#serving.sessions.run(name, number, `${method} ${target}`, step, caller.key);
   }
 
   #call(): Call {

@@ -44,21 +44,57 @@ describe("sessions", () => {
     await expect(sessions.run("s", 4, "r", final("late"))).rejects.toMatchObject({ code: "outcome-unknown" });
   });
 
-  it("remember a bounded number of answers, bytes and sessions", async () => {
-    const sessions = new Sessions(clock, { answers: 3, bytes: 100, sessions: 2, idleMs: 1_000 });
+  it("remember a bounded number of answers and sessions", async () => {
+    const sessions = new Sessions(clock, { answers: 3, sessions: 2, idleMs: 1_000 });
     for (let number = 1; number <= 4; number += 1) await sessions.run("s", number, "r", final("0123456789"));
     await expect(sessions.run("s", 1, "r", final("x"))).rejects.toMatchObject({ code: "outcome-unknown" });
     expect((await sessions.run("s", 2, "r", final("x"))).body).toBe("0123456789");
     expect(sessions.size.bytes).toBe(30);
     await sessions.run("t", 1, "r", final("y".repeat(95)));
-    expect(sessions.size).toEqual({ sessions: 2, bytes: 95 });
-    // The last one too, whose answer had to make room, is not done again.
-    await expect(sessions.run("s", 4, "r", final("x"))).rejects.toMatchObject({ code: "outcome-unknown" });
+    expect(sessions.size).toEqual({ sessions: 2, bytes: 125 });
     // Both have just asked: forgetting one could have it do something twice.
     await expect(sessions.run("u", 1, "r", final("x"))).rejects.toMatchObject({ code: "overloaded" });
     clock.nowMs += 1_000;
     expect((await sessions.run("u", 1, "r", final("x"))).body).toBe("x");
     expect(sessions.size).toEqual({ sessions: 1, bytes: 1 });
+  });
+
+  it("keep the last answer of each, however large, and refuse what has no room any more", async () => {
+    const sessions = new Sessions(clock, { bytes: 1_000, tokenBytes: 100 });
+    await sessions.run("s", 1, "r", final("1".repeat(10)), "a");
+    await sessions.run("s", 2, "r", final("2".repeat(150)), "a");
+    await sessions.run("t", 1, "r", final("small"), "b");
+    // Nothing that the client of `s` has not gone beyond is forgotten for another session.
+    await expect(sessions.run("u", 1, "r", final("x"), "a")).rejects.toMatchObject({ code: "overloaded" });
+    expect((await sessions.run("s", 2, "r", final("x"), "a")).body).toBe("2".repeat(150));
+    // Another token has room of its own, and the session itself goes on.
+    await sessions.run("t", 2, "r", final("small"), "b");
+    expect((await sessions.run("s", 3, "r", final("3"), "a")).body).toBe("3");
+    await expect(sessions.run("s", 2, "r", final("x"), "a")).rejects.toMatchObject({ code: "outcome-unknown" });
+    expect((await sessions.run("u", 2, "r", final("u".repeat(150)), "a")).body).toHaveLength(150);
+    // What has asked nothing for a minute makes room, for the same token only.
+    clock.nowMs += 60_000;
+    expect((await sessions.run("v", 1, "r", final("v"), "a")).body).toBe("v");
+    await expect(sessions.run("u", 2, "r", final("x"), "a")).rejects.toMatchObject({ code: "outcome-unknown" });
+    expect((await sessions.run("t", 2, "r", final("x"), "b")).body).toBe("small");
+  });
+
+  it("are bounded in all, without forgetting those of another token", async () => {
+    const sessions = new Sessions(clock, { bytes: 100, tokenBytes: 80, sessions: 3, tokenSessions: 2 });
+    await sessions.run("s", 1, "r", final("s".repeat(70)), "a");
+    await sessions.run("s", 1, "r", final("t".repeat(70)), "b");
+    clock.nowMs += 60_000;
+    await expect(sessions.run("s", 1, "r", final("x"), "c")).rejects.toMatchObject({ code: "overloaded" });
+    expect((await sessions.run("s", 1, "r", final("x"), "a")).body).toBe("s".repeat(70));
+    await expect(sessions.run("t", 1, "r", final("x"), "a")).rejects.toMatchObject({ code: "overloaded" });
+    const releases: ((value: StepAnswer) => void)[] = [];
+    const crowd = new Sessions(clock, { tokenBytes: 100 });
+    const steps = [1, 2, 3, 4].map((each) => crowd.run(`s${each}`, 1, "r", () => new Promise((resolve) => releases.push(resolve))));
+    for (const release of releases) release({ answer: answer("x".repeat(90)), isFinal: true });
+    await Promise.all(steps);
+    expect(crowd.size.bytes).toBe(180);
+    await expect(crowd.run("s1", 1, "r", final("x"))).rejects.toMatchObject({ code: "outcome-unknown" });
+    expect((await crowd.run("s4", 1, "r", final("x"))).body).toBe("x".repeat(90));
   });
 
   it("count no bytes of a session that was forgotten while it worked", async () => {
