@@ -34,7 +34,7 @@ import { packageVersion } from "./version.ts";
 export interface AppOptions {
   /** The tokens that let somebody in; without any, everybody who can connect. */
   readonly tokens?: readonly Token[];
-  /** Host names, beside loopback names and addresses, by which the server may be called. */
+  /** Host names, beside `localhost` and addresses, by which the server may be called. */
   readonly allowHosts?: readonly string[];
   /** Origins of web pages that may use the server. */
   readonly allowOrigins?: readonly string[];
@@ -250,6 +250,8 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     headers.set("x-content-type-options", "nosniff");
     if (polls.drained.aborted) headers.set("connection", "close");
   });
+  // Before anything is refused: the page is to read why.
+  if (neighbourhood.origins.size > 0) hono.use("*", allowOrigins(neighbourhood.origins));
   hono.use("*", (c, next) => {
     checkTarget(targetOf(c.req.url), values);
     neighbourhood.needHost(c.req.header("host"));
@@ -261,7 +263,6 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
       );
     return next();
   });
-  if (neighbourhood.origins.size > 0) hono.use("*", allowOrigins(neighbourhood.origins));
   hono.use("*", (c, next) => {
     const { req } = c;
     if (!OPEN_PATHS.has(req.path)) {

@@ -38,10 +38,16 @@ export function checkToken(token: Token, what = "a token"): Token {
  */
 export function parseTokens(text: string, where: string): Token[] {
   const tokens: Token[] = [];
+  const lines = new Map<string, number>();
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     const [secret = "", ...words] = line.trim().split(/\s+/);
     if (secret === "" || secret.startsWith("#")) continue;
     const what = `the token in line ${index + 1} of ${where}`;
+    const earlier = lines.get(secret);
+    // Which of the two lines was meant is not for us to choose.
+    if (earlier !== undefined)
+      throw new QueueFSError("invalid-argument", `${what} is that of line ${earlier} again; give each line a secret of its own`);
+    lines.set(secret, index + 1);
     let token: Token = { secret };
     for (const word of words) {
       if (word === "read-only") token = { ...token, readOnly: true };
@@ -115,11 +121,15 @@ const ANYBODY = new Caller("", {});
 export class Gate {
   readonly #tokens: readonly { readonly digest: Buffer; readonly caller: Caller }[];
 
-  /** @throws QueueFSError `invalid-argument` for a token that cannot be one */
+  /** @throws QueueFSError `invalid-argument` for a token that cannot be one, or is there twice */
   constructor(tokens: readonly Token[] = []) {
     if (!Array.isArray(tokens)) throw new QueueFSError("invalid-argument", "tokens must be an array");
+    const places = new Map<string, number>();
     this.#tokens = tokens.map((token, index) => {
       const checked = checkToken(token, `token ${index + 1}`);
+      const earlier = places.get(checked.secret);
+      if (earlier !== undefined) throw new QueueFSError("invalid-argument", `token ${index + 1} has the same secret as token ${earlier}`);
+      places.set(checked.secret, index + 1);
       return { digest: digest(checked.secret), caller: new Caller(String(index), checked) };
     });
   }

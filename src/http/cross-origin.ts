@@ -12,7 +12,7 @@ export function allowOrigins(origins: ReadonlySet<string>): MiddlewareHandler {
   return cors({
     origin: (origin) => (origins.has(origin) ? origin : null),
     allowMethods: ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"],
-    allowHeaders: ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", SESSION_HEADER, REQUEST_HEADER],
+    allowHeaders: ["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", SESSION_HEADER, REQUEST_HEADER, INSTANCE_HEADER],
     exposeHeaders: [INSTANCE_HEADER],
     maxAge: MAX_AGE_SECONDS,
   });

@@ -75,7 +75,7 @@ export class Neighbourhood {
     if (host === undefined) return;
     const name = HOST.exec(host)?.[1]?.toLowerCase();
     if (name === undefined) throw bad("the Host header is no host name");
-    if (ADDRESS.test(name) || name === "localhost" || name.endsWith(".localhost") || this.#hosts.has(name)) return;
+    if (ADDRESS.test(name) || name === "localhost" || this.#hosts.has(name)) return;
     throw new RequestError("forbidden", 403, `this server is not called ${quote(name)}; start it with --allow-host ${name} if it is`);
   }
 

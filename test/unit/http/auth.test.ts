@@ -23,12 +23,14 @@ describe("a token file", () => {
       [`${FULL} queues=a/../b`, "queues of the token in line 1 of t cannot be read"],
       [`${FULL} queues=%zz`, "queues of the token in line 1 of t cannot be read"],
       [`pass${"ö".repeat(20)}`, "the token in line 1 of t must have"],
+      [`${FULL}\n# comment\n${FULL} read-only`, "the token in line 3 of t is that of line 1 again"],
     ];
     for (const [text, words] of wrong) {
       expect(() => parseTokens(text, "t")).toThrow(words);
       expect(() => parseTokens(text, "t")).not.toThrow(FULL);
     }
     expect(() => new Gate([{ secret: FULL, queues: [] }])).toThrow("at least one queue");
+    expect(() => new Gate([{ secret: LOOK }, { secret: FULL }, { secret: LOOK }])).toThrow("token 3 has the same secret as token 1");
     expect(() => new Gate("secret" as never)).toThrow("must be an array");
     expect(() => new Gate([{ secret: FULL, readOnly: 1 as never }])).toThrow("readOnly of token 1");
   });
