@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 /** Options of {@link createApp}, as a table. */
 export const APP_OPTIONS = {
   tokens: { type: "object", meaning: "the tokens that let somebody in, an array; without any, everybody who can connect is let in" },
-  allowHosts: { type: "object", meaning: "host names, beside loopback names and addresses, by which the server may be called, an array" },
+  allowHosts: { type: "object", meaning: "host names, beside localhost and addresses, by which the server may be called, an array" },
   allowOrigins: { type: "object", meaning: "origins of web pages that may use the server, such as https://app.example, an array" },
   maxLongPolls: { type: "integer", minimum: 0, maximum: 100_000, default: 2_048, meaning: "requests that may wait for something at once" },
   maxBufferedBytes: {

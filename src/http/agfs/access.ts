@@ -19,7 +19,8 @@ export function needAccess({ caller }: Pick<AgfsCall, "caller">, target: Target,
     if (way !== "stat") caller.needQueue("");
   } else if ("name" in parsed) {
     caller.needQueue(parsed.name);
-  } else {
+  } else if (parsed.kind === "tasks" || way === "write") {
+    // Tasks span queues. Whoever knows the id of one may look at it and wait for it, as by the native API.
     caller.needWholeStore();
   }
 }

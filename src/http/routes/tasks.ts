@@ -105,7 +105,7 @@ export const TASK_ROUTES: readonly Route[] = [
     path: "/tasks/{task}",
     summary: "Changes what is said of a task that has not ended",
     access: "write",
-    scope: "none",
+    scope: "store",
     body: { description: "What changes", schema: "TaskChange", required: true, types: JSON_TYPES },
     answers: { 200: { description: "The task", schema: "Task" } },
     errors: ["invalid-name", "task-not-found", "task-ended", "message-too-large"],
@@ -134,6 +134,7 @@ export const TASK_ROUTES: readonly Route[] = [
     method: "POST",
     path: "/tasks/{task}/seal",
     summary: "Says that nobody adds to a task any more but its own handlers",
+    description: "A token for some queues needs the producer's token as well.",
     access: "write",
     scope: "none",
     remembered: true,
@@ -142,7 +143,10 @@ export const TASK_ROUTES: readonly Route[] = [
     errors: ["invalid-name", "task-not-found"],
     async handle(call) {
       const { json } = await call.body();
-      const { outcome, task } = await call.backend.sealTask(taskOf(call), asObject("the body", json ?? {}) as SealOptions);
+      const options = asObject("the body", json ?? {}) as SealOptions;
+      // A task may span queues that the caller is not for: only its producer, who knows its token, may end it then.
+      if (options.producer === undefined) call.caller.needWholeStore();
+      const { outcome, task } = await call.backend.sealTask(taskOf(call), options);
       return { json: { outcome, task: taskToWire(task) } };
     },
   },

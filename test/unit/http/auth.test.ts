@@ -126,6 +126,20 @@ describe("a server with tokens", () => {
       body: { task: { type: "t" }, batches: [{ queue: "a", messages: [{ data: "m" }] }] },
     });
     expect((await app.ask(`GET /tasks/${json.task.id}`, { headers })).json.status).toBe("pending");
+    expect((await app.ask(`GET /files?path=/queuefs/.tasks/${json.task.id}`, { headers })).status).toBe(200);
+  });
+
+  it("lets a token for some queues end only those tasks whose producer it is", async () => {
+    await using app = disposable(await openTestApp({ tokens }));
+    const body = { task: { type: "t", producer: { leaseMs: 60_000 } }, batches: [] };
+    const { task, producer } = (await app.ask("POST /tasks", { headers: bearer(FULL), body })).json;
+    expect(producer).toBeTypeOf("string");
+    const headers = bearer(LIMITED);
+    expect((await app.ask(`GET /tasks/${task.id}/wait?timeoutMs=0`, { headers })).status).toBe(200);
+    expect((await app.ask(`POST /tasks/${task.id}/seal`, { headers, body: {} })).status).toBe(403);
+    expect((await app.ask(`PATCH /tasks/${task.id}`, { headers, body: { name: "x" } })).status).toBe(403);
+    expect((await app.ask(`POST /tasks/${task.id}/seal`, { headers, body: { producer: "wrong" } })).json.outcome).toBe("stale");
+    expect((await app.ask(`POST /tasks/${task.id}/seal`, { headers, body: { producer } })).json.outcome).toBe("sealed");
   });
 });
 

@@ -62,21 +62,19 @@ describe("the target of a request", () => {
 describe("the host", () => {
   const own = new Neighbourhood(["queue.example"]);
 
-  it.each([
-    "localhost",
-    "LOCALHOST:80",
-    "127.0.0.1",
-    "10.1.2.3:7333",
-    "[::1]",
-    "[::1]:7333",
-    "queue.example",
-    "Queue.Example:443",
-  ])("may be %s", (host) => expect(statusOf(() => own.needHost(host))).toBe(200));
-
-  it.each(["evil.example", "a.localhost:1", "localhost.evil.example", "queue.example.evil.example", "xqueue.example", "127.0.0.1.evil.example:80"])(
-    "must not be %s",
-    (host) => expect(statusOf(() => own.needHost(host))).toBe(403),
+  it.each(["localhost", "LOCALHOST:80", "127.0.0.1", "10.1.2.3:7333", "[::1]", "[::1]:7333", "queue.example", "Queue.Example:443"])(
+    "may be %s",
+    (host) => expect(statusOf(() => own.needHost(host))).toBe(200),
   );
+
+  it.each([
+    "evil.example",
+    "a.localhost:1",
+    "localhost.evil.example",
+    "queue.example.evil.example",
+    "xqueue.example",
+    "127.0.0.1.evil.example:80",
+  ])("must not be %s", (host) => expect(statusOf(() => own.needHost(host))).toBe(403));
 
   it.each(["", "a b", "a/b", "user@localhost", "localhost:", "localhost:port", "[::1", "::1", "localhost,evil.example"])(
     "cannot be %j",
