@@ -24,7 +24,10 @@ export async function openHttp(options?: HttpOptions): Promise<Backend> {
   const connection = new Connection(settings);
   try {
     const received = await connection.run({ method: "GET", path: "/store", kind: "read" }, settings.connectTimeoutMs);
-    const description = describe(decoded<unknown>(received).json, settings, connection.location);
+    const { json } = decoded<unknown>(received);
+    const description = describe(json, settings, connection.location);
+    // That of the server, which another client may have used.
+    connection.transport.expectMessages((json as BackendDescription).maxMessageBytes);
     const events = new Events(connection.transport, settings);
     const backend = new HttpBackend({ connection, events, description, reopening: reopeningOf(settings) });
     await recoverOnce(backend, settings);

@@ -5,7 +5,8 @@
 
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { API_PREFIX } from "../../core/wire.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES_BOUND } from "../../core/limits.ts";
+import { API_PREFIX, badAnswer } from "../../core/wire.ts";
 import type { HttpSettings } from "./options.ts";
 
 /** What is sent. */
@@ -51,6 +52,18 @@ export interface Opened {
   readonly request: ClientRequest;
 }
 
+/** What an answer may need beside the bytes of its messages: 16 MiB, as for bodies of requests. Before the store is known it is all. */
+const OVERHEAD_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Bytes that an answer may have. A dequeue hands out messages until it has 64 MiB, and the last may be as large as any; all may come in base64.
+ * What the server says of itself is believed up to what any store can hold.
+ */
+export function answerLimit(maxMessageBytes: number): number {
+  const payload = DEFAULT_MAX_MESSAGE_BYTES + Math.min(maxMessageBytes, MAX_MESSAGE_BYTES_BOUND);
+  return Math.ceil(payload / 3) * 4 + OVERHEAD_BYTES;
+}
+
 /** The connections to one server. */
 export class Transport {
   readonly #settings: HttpSettings;
@@ -58,6 +71,7 @@ export class Transport {
   readonly #agent: HttpAgent;
   readonly #send: typeof httpRequest;
   readonly #inAir = new Set<ClientRequest>();
+  #maxAnswerBytes = OVERHEAD_BYTES;
 
   constructor(settings: HttpSettings) {
     this.#settings = settings;
@@ -73,15 +87,28 @@ export class Transport {
     this.#send = isSecure ? httpsRequest : httpRequest;
   }
 
-  /** Sends a request and reads its answer. @throws TransportError */
+  /** Says what the largest message of the server's store may have, on which depends how large its answers may be. */
+  expectMessages(maxMessageBytes: number): void {
+    this.#maxAnswerBytes = answerLimit(maxMessageBytes);
+  }
+
+  /** Sends a request and reads its answer. @throws TransportError; QueueFSError `store-failed` for an answer that is too large to be one */
   async exchange(sending: Sending): Promise<Received> {
     const { response } = await this.open(sending);
+    const limit = this.#maxAnswerBytes;
     const parts: Buffer[] = [];
+    let bytes = 0;
     try {
-      for await (const part of response) parts.push(part as Buffer);
+      for await (const part of response) {
+        bytes += (part as Buffer).byteLength;
+        // Leaving the loop ends the connection.
+        if (bytes > limit) break;
+        parts.push(part as Buffer);
+      }
     } catch (error) {
       throw new TransportError(error as Error, true);
     }
+    if (bytes > limit) throw badAnswer(`it has more than ${limit} bytes, which no answer of a QueueFS server has`);
     return {
       status: response.statusCode ?? 0,
       headers: response.headers,

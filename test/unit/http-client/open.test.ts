@@ -79,6 +79,32 @@ it("tells what is no QueueFS server", async () => {
   await new Promise((resolve) => pages.close(resolve));
 });
 
+it("reads no answer without an end", async () => {
+  let sent = 0;
+  const flood = createServer((request, response) => {
+    const part = Buffer.alloc(1024 * 1024, " ");
+    response.writeHead(200, { "content-type": "application/json" });
+    const pour = (): void => {
+      while (!response.destroyed && sent < 1024) {
+        sent += 1;
+        if (!response.write(part)) return;
+      }
+    };
+    response.on("drain", pour);
+    request.resume();
+    pour();
+  });
+  await new Promise<void>((resolve) => flood.listen(0, "127.0.0.1", resolve));
+  const { port } = flood.address() as AddressInfo;
+  await expect(openStore(`http://127.0.0.1:${port}`)).rejects.toMatchObject({
+    code: "store-failed",
+    message: expect.stringContaining("it has more than 16777216 bytes"),
+  });
+  expect(sent).toBeLessThan(100);
+  flood.closeAllConnections();
+  await new Promise((resolve) => flood.close(resolve));
+});
+
 it("refuses what only the server can be told", async () => {
   for (const options of [{ rememberMs: 5 }, { sweepIntervalMs: 50 }, { durability: "full" }] as const)
     await expect(openStore(location, options)).rejects.toMatchObject({ code: "invalid-argument" });
