@@ -101,6 +101,8 @@ export interface App {
   readonly instance: string;
   /** Whether a token is asked for. */
   readonly asksForToken: boolean;
+  /** Origins of web pages that may use the server. */
+  readonly origins: ReadonlySet<string>;
   /** Limits of what a request may ask for, which the holder of a socket checks before anything is decoded. */
   readonly limits: { readonly maxUrlBytes: number; readonly maxQueryParameters: number };
   /** Answers a request; never rejects. @param exchange what the holder of the socket knows */
@@ -277,6 +279,7 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
   return {
     instance,
     asksForToken: gate.isClosed,
+    origins: neighbourhood.origins,
     limits: { maxUrlBytes: values.maxUrlBytes, maxQueryParameters: values.maxQueryParameters },
     fetch: async (request, exchange) => hono.fetch(request, { exchange: exchange ?? exchangeOf(request, readStream) }),
     countConnections: (count) => metrics.countConnections(count),

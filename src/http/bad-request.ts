@@ -19,11 +19,20 @@ function requestErrorOf(error: NodeJS.ErrnoException): RequestError {
   }
 }
 
-/** Answers an error and closes the connection, since what follows on it cannot be trusted to be a request. */
-export function answerBadly(to: ServerResponse | Duplex, error: unknown): void {
+/** Which of the two APIs was meant is not known: clients of AGFS look for their own word. */
+const inBothForms = (detail: string): object => ({ error: detail });
+
+/**
+ * Answers an error and closes the connection, since what follows on it cannot be trusted to be a request.
+ *
+ * @param origins pages of these may read it
+ */
+export function answerBadly(to: ServerResponse | Duplex, error: unknown, origins: ReadonlySet<string> = new Set()): void {
   if (to instanceof ServerResponse) {
-    const { status, headers, body } = problemParts(error);
-    to.writeHead(status, { ...headers, connection: "close", "content-length": Buffer.byteLength(body) });
+    const { status, headers, body } = problemParts(error, inBothForms);
+    const { origin } = to.req.headers;
+    const page = origin !== undefined && origins.has(origin) ? { "access-control-allow-origin": origin, vary: "Origin" } : {};
+    to.writeHead(status, { ...headers, ...page, connection: "close", "content-length": Buffer.byteLength(body) });
     to.end(body);
     // What is left of the request is read and dropped, so that the client gets to the answer; for a moment only.
     to.req.resume();
@@ -37,7 +46,10 @@ export function answerBadly(to: ServerResponse | Duplex, error: unknown): void {
     to.destroy();
     return;
   }
-  const { status, headers, body } = problemParts(isQueueFSError(error) ? error : requestErrorOf(error as NodeJS.ErrnoException));
+  const { status, headers, body } = problemParts(
+    isQueueFSError(error) ? error : requestErrorOf(error as NodeJS.ErrnoException),
+    inBothForms,
+  );
   const lines = Object.entries({ ...headers, connection: "close", "content-length": String(Buffer.byteLength(body)) });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   to.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${head}\r\n${body}`);

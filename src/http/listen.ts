@@ -134,7 +134,7 @@ class Listener implements HttpServer {
       try {
         this.#check(incoming, values.maxHeaders);
       } catch (error) {
-        answerBadly(outgoing, error);
+        answerBadly(outgoing, error, app.origins);
         return;
       }
       exchanges.set(incoming, exchange);

@@ -40,8 +40,11 @@ export function wrongMethod(method: string, allowed: readonly string[]): Request
 /** How long a client should wait before it asks an overloaded server again, in seconds. */
 const RETRY_AFTER_SECONDS = "1";
 
-/** An error as the status, headers and body of an answer. */
-export function problemParts(error: unknown): { readonly status: number; readonly headers: Record<string, string>; readonly body: string } {
+/** An error as the status, headers and body of an answer. @param more what the body says beside */
+export function problemParts(
+  error: unknown,
+  more: (detail: string) => object = () => ({}),
+): { readonly status: number; readonly headers: Record<string, string>; readonly body: string } {
   const problem = problemOf(error);
   const status = error instanceof RequestError ? error.httpStatus : problem.status;
   return {
@@ -51,7 +54,7 @@ export function problemParts(error: unknown): { readonly status: number; readonl
       ...(error instanceof RequestError ? error.headers : {}),
       ...(status === 503 ? { "retry-after": RETRY_AFTER_SECONDS } : {}),
     },
-    body: JSON.stringify({ ...problem, status }),
+    body: JSON.stringify({ ...problem, status, ...more(problem.detail) }),
   };
 }
 

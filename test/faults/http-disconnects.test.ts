@@ -228,13 +228,19 @@ describe("a lost reply", () => {
 });
 
 describe("an idempotency key", () => {
-  it("lets the same enqueue store nothing twice, and refuses other bytes under it message by message", async () => {
+  it("lets the same enqueue store nothing twice, and refuses other bytes under it", async () => {
     const post = async (body: string, headers: Record<string, string>): Promise<unknown> =>
       (await fetch(`${started.api}/queues/q/messages`, { method: "POST", body, headers })).json();
     const key = { "idempotency-key": "order-7" };
     expect(await post("m", key)).toEqual({ answers: [{ outcome: "enqueued", id: "order-7" }] });
     expect(await post("m", key)).toEqual({ answers: [{ outcome: "repeated", id: "order-7" }] });
-    expect(await post("other", key)).toEqual({ answers: [{ outcome: "conflict", id: "order-7" }] });
+    expect(await post("other", key)).toMatchObject({ code: "id-conflict", status: 422 });
+    const mixed = { "content-type": "application/json", "idempotency-key": "mixed" };
+    const messages = [{ data: "other", id: "order-7" }, { data: "m" }];
+    expect(await post(JSON.stringify({ messages }), mixed)).toMatchObject({ answers: [{ outcome: "conflict" }, { outcome: "enqueued" }] });
+    expect(await post(JSON.stringify({ messages: messages.slice(0, 1) }), { "content-type": "application/json" })).toEqual({
+      answers: [{ outcome: "conflict", id: "order-7" }],
+    });
     const lines = { "content-type": "application/x-ndjson", "idempotency-key": "batch" };
     const body = '{"data":"a"}\n\n{"data":"b","id":"own"}\n{"data":"c"}\n';
     expect(await post(body, lines)).toEqual({ answers: ["batch.0", "own", "batch.2"].map((id) => ({ outcome: "enqueued", id })) });

@@ -10,7 +10,7 @@ const HEAD = "Host: localhost\r\n";
 let started: TestServer;
 let port: number;
 beforeAll(async () => {
-  started = await startServer({ headersTimeoutMs: 2_000 });
+  started = await startServer({ headersTimeoutMs: 2_000, allowOrigins: ["https://app.example"] });
   port = started.server.port;
   await started.backend.createQueue(Q);
 });
@@ -116,6 +116,17 @@ describe("garbage", () => {
   ] as const)("of the kind '%s' is refused", async (_, bytes, status) => {
     await expectRefused(bytes, status);
     await expectUnharmed();
+  });
+
+  it("is told of to pages that are allowed, and in the word of AGFS clients too", async () => {
+    const ask = (path: string, origin: string) => exchangeRaw(port, `GET ${path} HTTP/1.1\r\n${HEAD}Origin: ${origin}\r\n\r\n`);
+    for (const path of ["/api/v1/queues/%ff", "/api/v1/files?path=%zz"]) {
+      const { status, headers, body } = await ask(path, "https://app.example");
+      expect([status, headers["access-control-allow-origin"]]).toEqual([400, "https://app.example"]);
+      const { error, detail } = JSON.parse(body) as Record<string, unknown>;
+      expect(error).toBe(detail);
+      expect((await ask(path, "https://evil.example")).headers["access-control-allow-origin"]).toBeUndefined();
+    }
   });
 
   it("of a hundred thousand headers is refused, by bytes and by number", async () => {

@@ -1,6 +1,6 @@
 /** Routes that store messages and show them. */
 
-import { QueueFSError } from "../../core/errors.ts";
+import { QueueFSError, quote } from "../../core/errors.ts";
 import type { NewMessage } from "../../core/message.ts";
 import { type MessageId, parseChosenMessageId, type TaskId } from "../../core/names.ts";
 import type { OptionTable } from "../../core/options.ts";
@@ -90,10 +90,26 @@ export const MESSAGE_ROUTES: readonly Route[] = [
       types: ["application/json", "application/x-ndjson", MESSAGES_TYPE, "application/octet-stream"],
     },
     answers: { 201: { description: "What became of each", schema: "EnqueueAnswers" } },
-    errors: ["invalid-name", "reserved-name", "queue-not-found", "message-too-large", "store-full", "task-not-found", "task-ended"],
+    errors: [
+      "invalid-name",
+      "reserved-name",
+      "queue-not-found",
+      "id-conflict",
+      "message-too-large",
+      "store-full",
+      "task-not-found",
+      "task-ended",
+    ],
     async handle(call) {
-      const messages = withKey(await messagesOf(call), call.header("idempotency-key"));
-      return { status: 201, json: { answers: await call.backend.enqueue(queueOf(call), messages) } };
+      const key = call.header("idempotency-key");
+      const answers = await call.backend.enqueue(queueOf(call), withKey(await messagesOf(call), key));
+      // Whoever sends a key may look at the status only, and must not take this for a message that was stored.
+      if (key !== undefined && answers.length > 0 && answers.every(({ outcome }) => outcome === "conflict"))
+        throw new QueueFSError(
+          "id-conflict",
+          `the Idempotency-Key ${quote(key)} was used before with another body; nothing was stored: send the same body, or use another key`,
+        );
+      return { status: 201, json: { answers } };
     },
   },
   {

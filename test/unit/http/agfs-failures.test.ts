@@ -223,7 +223,7 @@ describe("who may do what", () => {
     expect((await face.at("/files", "/queuefs/mine/dequeue", as(limited))).json.data).toBe("x");
     expect((await face.at("/directories", "/queuefs/mine/under", { method: "POST", ...as(limited) })).status).toBe(201);
     expect((await face.at("/stat", "/queuefs", as(limited))).status).toBe(200);
-    const { task } = await backend.createTask({ type: "import" });
+    const { task } = await (backend as Backend).createTask({ type: "import" });
     for (const path of [`/queuefs/.tasks/${task.id}`, `/queuefs/.tasks/${task.id}/wait`])
       expect((await face.at("/files", path, as(limited))).json.status).toBe("completed");
     denied(await face.at("/files", `/queuefs/.tasks/${task.id}`, { method: "DELETE", ...as(limited) }));
