@@ -87,8 +87,8 @@ export const MAX_REMEMBERED_ANSWERS = 2;
 export const MAX_REMEMBERED_TOKEN_SESSIONS = 50_000;
 /** Bytes of all answers that an HTTP server remembers before it refuses steps: 1 GiB. The answers of steps that run then may double it. */
 export const MAX_REMEMBERED_ANSWER_BYTES = 1024 * 1024 * 1024;
-/** Bytes of those of one token: 256 MiB, four of the largest answers of a dequeue. The answers of steps that run then may double it. */
-export const MAX_REMEMBERED_TOKEN_BYTES = 256 * 1024 * 1024;
+/** Bytes of those of one token: 512 MiB, for each of a client's 16 connections 32 MiB. The answers of steps that run then may double it. */
+export const MAX_REMEMBERED_TOKEN_BYTES = 512 * 1024 * 1024;
 /** How long an HTTP server remembers the answers of a client session that asks nothing, in milliseconds: ten minutes, as stores remember ids. */
 export const REMEMBER_SESSION_MS = 10 * 60 * 1000;
 /** Bytes of calls that store messages and wait for the store, unless the option says otherwise: 512 MiB, so that a producer that never awaits is refused. */
