@@ -22,8 +22,10 @@ import { settlingCases } from "./settling.ts";
 import { statisticsCases } from "./statistics.ts";
 import { statusCases } from "./status.ts";
 import { taskCases } from "./tasks.ts";
-import { taskCancelCases, taskKeepingCases, taskSealCases } from "./tasks-cancelling.ts";
+import { taskCancelCases } from "./tasks-cancelling.ts";
 import { taskFailureCases } from "./tasks-failing.ts";
+import { taskKeepingCases } from "./tasks-keeping.ts";
+import { taskSealCases } from "./tasks-sealing.ts";
 import { togetherCases } from "./together.ts";
 import { wakingCases } from "./waking.ts";
 
