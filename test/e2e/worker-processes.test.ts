@@ -141,7 +141,7 @@ describe.each([sqliteStores({ sweepIntervalMs }), redisStores({ sweepIntervalMs 
     // Before any lease could have ended: the default is half a minute.
     expect(await store.status(QUEUE)).toEqual({ pending: 4, processing: 0 });
     expect({ how, errors }).toEqual({ how: 0, errors: "" });
-    expect(atMs - signalledMs).toBeLessThan(graceMs + 5_000);
+    expect(atMs - signalledMs).toBeLessThan(graceMs + 2_000);
     expect(program.told.filter(({ kind }) => kind === "settled")).toMatchObject([{ outcome: "done" }, { outcome: "done" }]);
     expect(program.told.find(({ kind }) => kind === "stopped")).toMatchObject({ finished: 2, released: 2 });
     expect(begun(program)).toHaveLength(4);
