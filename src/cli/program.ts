@@ -14,7 +14,7 @@ import {
   type ProcessParts,
   Session,
 } from "./session.ts";
-import { STORE_VARIABLE } from "./store-option.ts";
+import { STORE_VARIABLE, TOKEN_VARIABLE } from "./store-option.ts";
 import { visibleJson, visibleLines } from "./visible.ts";
 
 function version(): string {
@@ -46,6 +46,7 @@ async function buildProgram(run: Run, onText: (text: string) => void, onComplain
       "--store <location>",
       `memory:, sqlite:FILE, redis://… or http://… (default: $${STORE_VARIABLE}, else a file in your data folder)`,
     )
+    .option("--token <secret>", `token of an http:// store; others of this host see it, unlike $${TOKEN_VARIABLE}, the default`)
     .option("--json", "write JSON lines instead of text for people")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")

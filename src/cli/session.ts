@@ -15,6 +15,8 @@ export type ProcessParts = Pick<NodeJS.Process, "argv" | "env" | "stdin" | "stdo
 export interface GlobalOptions {
   /** Where the store is; see {@link storeLocation}. */
   readonly store?: string;
+  /** Token of a QueueFS server; else that of the environment. */
+  readonly token?: string;
   /** Whether JSON lines are written instead of text for people. */
   readonly json?: boolean;
 }
@@ -48,6 +50,7 @@ export class Session {
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
   readonly #store: string | undefined;
+  readonly #token: string | undefined;
   readonly #onOwnTime: () => void;
   readonly #opened: Backend[] = [];
   #lastNote = "";
@@ -56,6 +59,7 @@ export class Session {
   constructor(parts: ProcessParts, output: Output, options: GlobalOptions, signal: AbortSignal, onOwnTime: () => void = () => {}) {
     this.#onOwnTime = onOwnTime;
     this.json = options.json === true;
+    this.#token = options.token ?? parts.env[TOKEN_VARIABLE];
     this.output = output;
     this.input = parts.stdin;
     this.errors = parts.stderr;
@@ -116,7 +120,7 @@ export class Session {
     const where = location ?? (await this.storeLocation());
     const { openStore } = await import("../store/open.ts");
     this.signal.throwIfAborted();
-    const token = this.environment[TOKEN_VARIABLE];
+    const token = this.#token;
     const opening = openStore(where, {
       ...options,
       ...(token && isServerLocation(where) ? { token } : {}),

@@ -88,6 +88,15 @@ it.each([{}, { QUEUEFS_TOKEN: "another-secret-987654321" }])("without the right 
   }
 });
 
+it("the token may come by flag, which outranks the environment", async () => {
+  const other = openCommandLine({ store: server.url, environment: { QUEUEFS_TOKEN: "another-secret-987654321" } });
+  try {
+    expect((await other.run(["--token", SECRET, "ls"])).exitCode).toBe(0);
+  } finally {
+    await other.dispose();
+  }
+});
+
 it("a server that is not there is an error of its own", async () => {
   const other = openCommandLine({ store: "http://127.0.0.1:9" });
   try {
