@@ -10,6 +10,6 @@ export function describeOperation({ client, begin, end, outcome, op, ...rest }: 
 }
 
 /** All violations of a report; empty when there are none. */
-export function describeReport({ violations }: Report): string {
+export function describeReport({ violations }: Pick<Report, "violations">): string {
   return violations.map(({ property, text, proof }) => [`${property}: ${text}`, ...proof.map(describeOperation)].join("\n")).join("\n");
 }
