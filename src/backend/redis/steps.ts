@@ -20,6 +20,9 @@ const LANES = 2;
 /** Bytes, items and calls after which a batch is full: keeps one script short. A single call may be larger. */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_ITEMS = 2000;
+/** Room that an operation takes for its head and, beside its data, for each item. Only a guess: a writer grows. */
+const HEAD_BYTES = 200;
+const ITEM_BYTES = 20;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
 
@@ -43,7 +46,7 @@ class Operation implements OperationState {
   readonly kind: number;
   readonly life: QueueLife;
   readonly owner: Part["owner"];
-  readonly writer = new ByteWriter();
+  readonly writer: ByteWriter;
   readonly parts: Part[] = [];
   readonly #batch: Batch;
   readonly #hasHead: boolean;
@@ -51,11 +54,13 @@ class Operation implements OperationState {
   wanted = 0;
   next = 0;
 
-  constructor(batch: Batch, kind: number, life: QueueLife, owner: Part["owner"]) {
+  constructor(batch: Batch, { kind, owner, weight, items }: Part, life: QueueLife) {
     this.#batch = batch;
     this.owner = owner;
     this.kind = kind;
     this.life = life;
+    // Room for the first part at once: where neighbours belong to different tasks there is no other.
+    this.writer = new ByteWriter(HEAD_BYTES + weight + items * ITEM_BYTES);
     // Enqueue begins with the size of the largest message, dequeue with the number wanted: known when the operation is complete.
     this.#hasHead = kind <= KIND.dequeue || kind === KIND.enqueueOwned;
     if (this.#hasHead) this.writer.u32(0);
@@ -122,7 +127,7 @@ class Batch {
   add(part: Part, life: QueueLife): void {
     let operation = this.#open.get(life);
     if (operation === undefined || operation.kind !== part.kind || operation.owner !== part.owner || part.isAlone) {
-      operation = new Operation(this, part.kind, life, part.owner);
+      operation = new Operation(this, part, life);
       this.groupOf(life);
       this.operations.push(operation);
       // What stands alone may touch other queues too: what comes after it begins anew.
