@@ -18,7 +18,8 @@ import { PROCESSES_SUITE, processesOf, SHARING, SHARING_SUITE } from "./measures
 import { PING } from "./measures/redis.ts";
 import { logOf } from "./measures/storage.ts";
 import { DEPTH_SUITES, rowOf } from "./measures/sweeps.ts";
-import { IN_ALL, SHAPES, TASK_STORES, taskMeasure, WITH, WITHOUT } from "./measures/tasks.ts";
+import { SHAPES } from "./measures/task-shapes.ts";
+import { IN_ALL, taskMeasure, WITH, WITHOUT } from "./measures/tasks.ts";
 import { BETWEEN_PROCESSES, IN_PROCESS, WAITS_SUITE, waitOf } from "./measures/waits.ts";
 import { median, type Results } from "./results.ts";
 import { STORES } from "./stores.ts";
@@ -195,7 +196,7 @@ function judgeMemory(results: Results): Verdict[] {
 
 /** What tasks add to the cost of a message, by the time of the processor: the clock says the same, with more noise. */
 function judgeTasks(results: Results): Verdict[] {
-  return TASK_STORES.flatMap((store) =>
+  return STORES.flatMap((store) =>
     SHAPES.map((shape) =>
       atMost(
         `${store}: messages with tasks / without, ${shape.name}`,

@@ -48,6 +48,8 @@ export interface Stores {
   clear(): Promise<void>;
   /** Bytes that the server uses. */
   serverBytes(): Promise<number>;
+  /** Time of the processor that the server has taken, in microseconds. */
+  serverProcessorUs(): Promise<number>;
 }
 
 /** Calls back with all stores. */
@@ -69,6 +71,7 @@ export async function withStores<Value>(run: Run, use: (stores: Stores) => Promi
         await client.flushall();
       },
       serverBytes: () => usedMemory(client),
+      serverProcessorUs: () => usedProcessorUs(client),
     });
   } finally {
     client.disconnect();
@@ -80,6 +83,12 @@ export async function withStores<Value>(run: Run, use: (stores: Stores) => Promi
 export async function usedMemory(client: Redis): Promise<number> {
   const information = await client.info("memory");
   return Number(/^used_memory:(\d+)/m.exec(information)?.[1] ?? Number.NaN);
+}
+
+async function usedProcessorUs(client: Redis): Promise<number> {
+  const information = await client.info("cpu");
+  const seconds = (name: string): number => Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(information)?.[1]);
+  return (seconds("used_cpu_user") + seconds("used_cpu_sys")) * 1_000_000;
 }
 
 /** A process of the benchmark: a module beside the measures, told what to do as JSON, telling what it has found. */

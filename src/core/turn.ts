@@ -22,6 +22,30 @@ export class TurnCounter {
   }
 }
 
+/** Lets the event loop turn after so many steps, for all callers alike. */
+export class TurnGate {
+  readonly #stepsPerTurn: number;
+  #steps = 0;
+  #turn: Promise<void> | undefined;
+
+  /** @param stepsPerTurn as of {@link TurnCounter} */
+  constructor(stepsPerTurn: number) {
+    this.#stepsPerTurn = stepsPerTurn;
+  }
+
+  /** Counts steps; answers what their caller has to wait for. Once a turn is due, all wait for it, however many they are. */
+  pass(steps: number): Promise<void> | undefined {
+    if (this.#turn !== undefined) return this.#turn;
+    this.#steps += steps;
+    if (this.#steps < this.#stepsPerTurn) return undefined;
+    this.#steps = 0;
+    this.#turn = nextTurn().then(() => {
+      this.#turn = undefined;
+    });
+    return this.#turn;
+  }
+}
+
 /** Resolves after the event loop has turned once. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

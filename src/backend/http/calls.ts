@@ -83,7 +83,8 @@ export class Calls {
     withMessages = false,
   ): Promise<Body<Json>> {
     const sending = { ...(json === undefined ? {} : encoded(json, beside)), ...(withMessages ? { accept: MESSAGES_TYPE } : {}) };
-    return this.#run<Json>({ method, path, kind, ...sending }).finally(this.#onChange);
+    const storesMessages = beside !== undefined && beside.parts.length > 0;
+    return this.#run<Json>({ method, path, kind, storesMessages, ...sending }).finally(this.#onChange);
   }
 
   async #run<Json>(request: ApiRequest): Promise<Body<Json>> {

@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { backoffMs } from "../../core/backoff.ts";
 import { closedError, isQueueFSError, QueueFSError } from "../../core/errors.ts";
+import { WAITING_ITEM_BYTES, WaitingBytes } from "../../core/waiting-bytes.ts";
 import { INSTANCE_HEADER, REQUEST_HEADER, SESSION_HEADER } from "../../core/wire.ts";
 import { type Failure, readFailure, unknownOutcome, unreachable } from "./failure.ts";
 import type { HttpSettings } from "./options.ts";
@@ -24,6 +25,8 @@ export interface ApiRequest {
   readonly kind: "read" | "repeatable" | "once";
   /** Whether it may take as long as the store is large. */
   readonly isLong?: boolean;
+  /** Whether its body holds messages: such requests are refused when too many wait. */
+  readonly storesMessages?: boolean;
 }
 
 /** A sequence of requests, one in the air at a time, which the server knows as one session. */
@@ -53,6 +56,7 @@ export class Connection {
   readonly #idle: Lane[];
   readonly #waiting: ((lane: Lane) => void)[] = [];
   readonly #wakers = new Set<() => void>();
+  readonly #waitingBytes: WaitingBytes;
   #instance: string | undefined;
   #calls = 0;
   // Until it was reached for the first time there is nothing to lose.
@@ -64,6 +68,7 @@ export class Connection {
     this.#settings = settings;
     this.location = settings.url;
     this.transport = new Transport(settings);
+    this.#waitingBytes = new WaitingBytes(settings.url, settings.maxWaitingBytes);
     const session = randomBytes(16).toString("base64url");
     this.#idle = Array.from({ length: settings.maxConnections }, (_, index) => ({ session: `${session}-${index}`, number: 0 })).reverse();
   }
@@ -71,6 +76,8 @@ export class Connection {
   /** Sends a request until it is answered. @param patienceMs how long a server that is away is waited for. @throws QueueFSError */
   async run(request: ApiRequest, patienceMs = this.#settings.outageMs): Promise<Received> {
     if (this.#isClosing) throw closedError(`the connection to ${this.location}`);
+    const waitingBytes = request.storesMessages === true ? (request.body?.length ?? 0) + WAITING_ITEM_BYTES : 0;
+    if (waitingBytes > 0) this.#waitingBytes.take(waitingBytes);
     this.#calls += 1;
     // The lane that was used last comes first: its connection is open.
     const lane = this.#idle.pop() ?? (await new Promise<Lane>((resolve) => this.#waiting.push(resolve)));
@@ -80,6 +87,7 @@ export class Connection {
       const next = this.#waiting.shift();
       if (next === undefined) this.#idle.push(lane);
       else next(lane);
+      this.#waitingBytes.give(waitingBytes);
       this.#calls -= 1;
       if (this.#calls === 0) this.#whenIdle?.();
     }

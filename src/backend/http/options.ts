@@ -2,7 +2,7 @@
 
 import { type Clock, type Random, systemClock, systemRandom } from "../../core/clock.ts";
 import { QueueFSError } from "../../core/errors.ts";
-import { DEFAULT_WAIT_POLL_MS, MAX_MESSAGE_BYTES_BOUND } from "../../core/limits.ts";
+import { DEFAULT_MAX_WAITING_BYTES, DEFAULT_WAIT_POLL_MS, MAX_MESSAGE_BYTES_BOUND } from "../../core/limits.ts";
 import { type OptionTable, readOptions } from "../../core/options.ts";
 
 /** Options of {@link openHttp}, as a table. */
@@ -14,6 +14,13 @@ export const HTTP_OPTIONS = {
     minimum: 1,
     maximum: MAX_MESSAGE_BYTES_BOUND,
     meaning: "bytes of one message, and of all messages of one call, where the server allows more",
+  },
+  maxWaitingBytes: {
+    type: "integer",
+    minimum: 1024,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: DEFAULT_MAX_WAITING_BYTES,
+    meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
   },
   requestTimeoutMs: {
     type: "integer",
@@ -61,6 +68,11 @@ export interface HttpOptions {
   /** Bytes that one message, and all messages of one call, may have, 1 to 511 MiB. Default, and at most: what the server allows. */
   readonly maxMessageBytes?: number;
   /**
+   * Bytes of calls that store messages and have no answer yet. Beyond it more are refused with `store-busy`, so that a producer that never awaits
+   * does not fill the memory. From 1,024, default 512 MiB.
+   */
+  readonly maxWaitingBytes?: number;
+  /**
    * After so much silence to a request its connection counts as dead, in milliseconds. 50 to 600,000, default 10,000. The request is then sent
    * again, which the server recognises. Too short: a store that is busy looks like a dead connection.
    */
@@ -90,6 +102,7 @@ export interface HttpSettings {
   readonly url: string;
   readonly token: string | undefined;
   readonly maxMessageBytes: number | undefined;
+  readonly maxWaitingBytes: number;
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly outageMs: number;

@@ -58,6 +58,7 @@ import type {
   TaskListOptions,
 } from "../../core/task.ts";
 import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList } from "../../core/task-request.ts";
+import { TurnGate } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener } from "../contract.ts";
 import { acknowledgeAll, acknowledgeAndForward } from "./acknowledge.ts";
 import { Admission, type Step } from "./admission.ts";
@@ -82,6 +83,9 @@ import type { TaskState } from "./task-state.ts";
 import { cancelTask, createTask, redriveTask, removePending, removeTask, renewProducer, sealTask, updateTask } from "./task-steps.ts";
 import { checkRoom } from "./totals.ts";
 
+/** Calls and messages after which the event loop turns: about half a millisecond of work. */
+const STEPS_PER_TURN = 500;
+
 /** One client of a memory store. */
 export class MemoryBackend implements Backend {
   readonly description: BackendDescription;
@@ -90,6 +94,7 @@ export class MemoryBackend implements Backend {
   readonly #subscriptions = new Set<Subscription>();
   readonly #stopSweep: StopPeriodic;
   readonly #wallMs: () => number;
+  readonly #turns = new TurnGate(STEPS_PER_TURN);
   #isClosed = false;
 
   constructor(configuration: MemoryConfiguration) {
@@ -141,7 +146,7 @@ export class MemoryBackend implements Backend {
   }
 
   async enqueue(queue: QueueName, messages: readonly NewMessage[]): Promise<EnqueueAnswer[]> {
-    return this.#enqueue(queue, messages);
+    return this.#answer(this.#enqueue(queue, messages), messages.length);
   }
 
   #enqueue(queue: QueueName, messages: readonly NewMessage[]): EnqueueAnswer[] {
@@ -189,7 +194,8 @@ export class MemoryBackend implements Backend {
   }
 
   async dequeue(queue: QueueName, options?: DequeueOptions): Promise<DeliveredMessage[]> {
-    return this.#dequeue(queue, readDequeue(options));
+    const deliveries = this.#dequeue(queue, readDequeue(options));
+    return this.#answer(deliveries, deliveries.length);
   }
 
   #dequeue(queue: QueueName, request: DequeueRequest): DeliveredMessage[] {
@@ -205,7 +211,7 @@ export class MemoryBackend implements Backend {
   }
 
   async ack(queue: QueueName, items: readonly AckItem[]): Promise<AckAnswer[]> {
-    return this.#ack(queue, items);
+    return this.#answer(this.#ack(queue, items), items.length);
   }
 
   #ack(queue: QueueName, items: readonly AckItem[]): AckAnswer[] {
@@ -248,7 +254,8 @@ export class MemoryBackend implements Backend {
     checkExtensions(items);
     const state = this.#queue(queue);
     const nowMs = this.#configuration.clock.monotonicMs();
-    return items.map((item) => extend(state, item, nowMs));
+    const answers = items.map((item) => extend(state, item, nowMs));
+    return this.#answer(answers, answers.length);
   }
 
   async nextDue(queue: QueueName): Promise<number | undefined> {
@@ -273,11 +280,12 @@ export class MemoryBackend implements Backend {
   }
 
   async status(queue: QueueName): Promise<Status> {
-    return this.#queue(queue).status;
+    return this.#answer(this.#queue(queue).status, 1);
   }
 
   async statuses(selection: QueueSelection): Promise<QueueStatus[]> {
-    return this.#open().select(checkSelection(selection)).map(statusOf);
+    const statuses = this.#open().select(checkSelection(selection)).map(statusOf);
+    return this.#answer(statuses, statuses.length);
   }
 
   async mark(selection: QueueSelection): Promise<Mark> {
@@ -451,11 +459,17 @@ export class MemoryBackend implements Backend {
   }
 
   /** Answers item for item in one step, and tells listeners. */
-  #each<Item, Answer>(queue: QueueState, items: readonly Item[], change: (item: Item) => Answer): Answer[] {
+  #each<Item, Answer>(queue: QueueState, items: readonly Item[], change: (item: Item) => Answer): Answer[] | Promise<Answer[]> {
     const answers = items.map(change);
     this.#store.changed(queue.name);
     this.#settleTasks();
-    return answers;
+    return this.#answer(answers, answers.length);
+  }
+
+  /** The answer of a step that was made, late where the event loop has to turn first. */
+  #answer<Answer>(answer: Answer, items: number): Answer | Promise<Answer> {
+    const turn = this.#turns.pass(items + 1);
+    return turn === undefined ? answer : turn.then(() => answer);
   }
 }
 

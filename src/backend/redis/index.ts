@@ -48,7 +48,7 @@ export async function openRedis(options?: RedisOptions): Promise<Backend> {
     const keys = keysOf(settings.namespace);
     const registry = new Registry(runner, settings.namespace, keys, await openNamespace(runner, keys, settings));
     const session = new Session(runner, settings, keys);
-    const steps = new Steps(session, registry, connection.location);
+    const steps = new Steps(session, registry, connection.location, settings.maxWaitingBytes);
     const changes = new Changes(connect, keys.changes, settings.onError);
     const backend = new RedisBackend({ settings, connection, runner, keys, registry, session, steps, changes }, reopeningOf(settings));
     await backend.recover();

@@ -4,6 +4,7 @@ import { type Clock, type Random, systemClock, systemRandom } from "../../core/c
 import { QueueFSError, quote } from "../../core/errors.ts";
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
+  DEFAULT_MAX_WAITING_BYTES,
   DEFAULT_REMEMBER_MS,
   DEFAULT_SWEEP_INTERVAL_MS,
   MAX_MESSAGE_BYTES_BOUND,
@@ -23,6 +24,13 @@ export const REDIS_OPTIONS = {
     maximum: MAX_MESSAGE_BYTES_BOUND,
     default: DEFAULT_MAX_MESSAGE_BYTES,
     meaning: "bytes of one message, and of all messages of one call",
+  },
+  maxWaitingBytes: {
+    type: "integer",
+    minimum: 1024,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: DEFAULT_MAX_WAITING_BYTES,
+    meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
   },
   rememberMs: {
     type: "integer",
@@ -78,6 +86,11 @@ export interface RedisOptions {
   readonly client?: RedisClient;
   /** Bytes that one message, and all messages of one call, may have. 1 to 511 MiB, default 64 MiB. Over it: `message-too-large`. */
   readonly maxMessageBytes?: number;
+  /**
+   * Bytes of calls that store messages and have no answer yet. Beyond it more are refused with `store-busy`, so that a producer that never awaits
+   * does not fill the memory. From 1,024, default 512 MiB.
+   */
+  readonly maxWaitingBytes?: number;
   /** How long an id or request is remembered, in milliseconds. 0 to 7 days, default ten minutes. Too short: a late repeat stores twice. */
   readonly rememberMs?: number;
   /** How often this client looks for ended leases, in milliseconds. 10 ms to an hour, default one second. */
@@ -110,6 +123,7 @@ export interface RedisSettings {
   readonly namespace: string;
   readonly client: RedisClient | undefined;
   readonly maxMessageBytes: number;
+  readonly maxWaitingBytes: number;
   readonly rememberMs: number;
   readonly sweepIntervalMs: number;
   readonly commandTimeoutMs: number;

@@ -68,13 +68,15 @@ export abstract class Part<Answer = unknown> {
   abstract readonly items: number;
   /** About how many bytes it will write. */
   readonly weight: number = 0;
+  /** Bytes that it counts while it waits; 0 for what stores no messages. */
+  waitingBytes = 0;
   readonly name: QueueName;
   readonly promise: Promise<Answer>;
   /** Other queues that it touches, by name; whoever sends it fills in their lives before each attempt. */
   readonly targets: Map<QueueName, QueueLife | undefined> | undefined = undefined;
   attempts = 0;
   /** Called once, when it is answered or refused. */
-  onSettled: (() => void) | undefined;
+  onSettled: ((part: Part) => void) | undefined;
   /** Where its bytes are in its operation. */
   start = 0;
   end = 0;
@@ -122,6 +124,6 @@ export abstract class Part<Answer = unknown> {
   #settled(): void {
     const { onSettled } = this;
     this.onSettled = undefined;
-    onSettled?.();
+    onSettled?.(this as Part);
   }
 }

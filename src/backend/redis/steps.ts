@@ -4,6 +4,7 @@
  */
 
 import { assert, closedError, queueNotFound } from "../../core/errors.ts";
+import { WAITING_ITEM_BYTES, WaitingBytes } from "../../core/waiting-bytes.ts";
 import { ByteReader, ByteWriter } from "./bytes.ts";
 import type { Argument } from "./client.ts";
 import { translate } from "./failure.ts";
@@ -20,6 +21,9 @@ const LANES = 2;
 /** Bytes, items and calls after which a batch is full: keeps one script short. A single call may be larger. */
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_ITEMS = 2000;
+/** Room that an operation takes for its head and, beside its data, for each item. Only a guess: a writer grows. */
+const HEAD_BYTES = 200;
+const ITEM_BYTES = 20;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
 
@@ -43,7 +47,7 @@ class Operation implements OperationState {
   readonly kind: number;
   readonly life: QueueLife;
   readonly owner: Part["owner"];
-  readonly writer = new ByteWriter();
+  readonly writer: ByteWriter;
   readonly parts: Part[] = [];
   readonly #batch: Batch;
   readonly #hasHead: boolean;
@@ -51,11 +55,13 @@ class Operation implements OperationState {
   wanted = 0;
   next = 0;
 
-  constructor(batch: Batch, kind: number, life: QueueLife, owner: Part["owner"]) {
+  constructor(batch: Batch, { kind, owner, weight, items }: Part, life: QueueLife) {
     this.#batch = batch;
     this.owner = owner;
     this.kind = kind;
     this.life = life;
+    // Room for the first part at once: where neighbours belong to different tasks there is no other.
+    this.writer = new ByteWriter(HEAD_BYTES + weight + items * ITEM_BYTES);
     // Enqueue begins with the size of the largest message, dequeue with the number wanted: known when the operation is complete.
     this.#hasHead = kind <= KIND.dequeue || kind === KIND.enqueueOwned;
     if (this.#hasHead) this.writer.u32(0);
@@ -122,7 +128,7 @@ class Batch {
   add(part: Part, life: QueueLife): void {
     let operation = this.#open.get(life);
     if (operation === undefined || operation.kind !== part.kind || operation.owner !== part.owner || part.isAlone) {
-      operation = new Operation(this, part.kind, life, part.owner);
+      operation = new Operation(this, part, life);
       this.groupOf(life);
       this.operations.push(operation);
       // What stands alone may touch other queues too: what comes after it begins anew.
@@ -172,21 +178,29 @@ export class Steps {
   #gathering: Batch | undefined;
   /** What was entered last, where operations on tasks may still be added to it. */
   #joining: TaskBatch | undefined;
+  readonly #waitingBytes: WaitingBytes;
   #isScheduled = false;
   #pending = 0;
   #idle: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(session: Session, registry: Registry, location: string) {
+  /** @param maxWaitingBytes bytes of calls that store messages, beyond which more are refused */
+  constructor(session: Session, registry: Registry, location: string, maxWaitingBytes: number) {
+    this.#waitingBytes = new WaitingBytes(location, maxWaitingBytes);
     this.#session = session;
     this.#registry = registry;
     this.location = location;
     for (let index = LANES - 1; index >= 0; index -= 1) this.#free.push(session.newLane(index));
   }
 
-  /** Sends one part of a frequent operation, together with others. */
+  /** Sends one part of a frequent operation, together with others. @throws QueueFSError `store-busy` when too many wait that store messages */
   run<Answer>(part: Part<Answer>): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(closedError(`store ${this.location}`));
+    if (part.weight > 0 || isEnqueue(part.kind)) {
+      const bytes = part.weight + part.items * WAITING_ITEM_BYTES;
+      this.#waitingBytes.take(bytes);
+      part.waitingBytes = bytes;
+    }
     this.#pending += 1;
     part.onSettled = this.#onSettled;
     this.#place(part as Part);
@@ -218,9 +232,11 @@ export class Steps {
     }
   }
 
-  /** Runs one operation on tasks themselves. @param isJoined whether it has no queues: then it may travel with others that wait */
+  /** Runs one operation on tasks themselves. @param isJoined whether it has no queues: then it may travel with others that wait. @throws QueueFSError `store-busy` */
   runTaskStep(keys: EncodedKeys, operation: Buffer, isJoined: boolean): Promise<ByteReader> {
     if (this.#isClosed) return Promise.reject(closedError(`store ${this.location}`));
+    const bytes = operation[0] === KIND.makeTask ? operation.length + WAITING_ITEM_BYTES : 0;
+    if (bytes > 0) this.#waitingBytes.take(bytes);
     this.#pending += 1;
     let batch = this.#joining;
     if (!isJoined || batch === undefined || batch.isFull) {
@@ -228,7 +244,10 @@ export class Steps {
       this.#enter(batch);
       if (isJoined) this.#joining = batch;
     }
-    return batch.add(operation).finally(this.#onSettled);
+    return batch.add(operation).finally(() => {
+      this.#waitingBytes.give(bytes);
+      this.#onSettled();
+    });
   }
 
   /** Takes no more calls, and resolves when those taken are settled. */
@@ -237,7 +256,8 @@ export class Steps {
     if (this.#pending > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
   }
 
-  readonly #onSettled = (): void => {
+  readonly #onSettled = (part?: Part): void => {
+    if (part !== undefined && part.waitingBytes > 0) this.#waitingBytes.give(part.waitingBytes);
     this.#pending -= 1;
     if (this.#pending === 0) this.#idle?.();
   };

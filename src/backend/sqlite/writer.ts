@@ -7,6 +7,7 @@ import { backoffMs } from "../../core/backoff.ts";
 import { closedError, isQueueFSError, QueueFSError, tooManyWaiting } from "../../core/errors.ts";
 import type { QueueName } from "../../core/names.ts";
 import { TurnCounter } from "../../core/turn.ts";
+import { WAITING_ITEM_BYTES } from "../../core/waiting-bytes.ts";
 import { AGAIN, type Answer } from "./answer.ts";
 import type { Database } from "./connection.ts";
 import { type DequeueCall, dequeueTogether } from "./dequeue.ts";
@@ -21,7 +22,7 @@ const MAX_CALLS = 1_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /** What an item of a call counts beside its payload, in bytes: some 30,000 items take as long as that many bytes. */
-export const ITEM_BYTES = 256;
+export const ITEM_BYTES: number = WAITING_ITEM_BYTES;
 
 /**
  * A call of a kind of which several are better done together. The calls of one transaction are made at once, so their order is free: between

@@ -287,3 +287,40 @@ describe("options", () => {
     expect((await findings(backend)).durability).toBe("warning");
   });
 });
+
+describe("the event loop", () => {
+  it.each([1, 64])("turns while %i callers await one answer after the other", async (callers) => {
+    const backend = await open();
+    let hasTurned = false;
+    setImmediate(() => {
+      hasTurned = true;
+    });
+    let cycles = 0;
+    const cycle = async (): Promise<void> => {
+      // Without turns it would go on to the last.
+      for (let count = 0; count < 100_000 && !hasTurned; count += 1) {
+        await backend.enqueue(JOBS, [{ data: bytes(8) }]);
+        const deliveries = await backend.dequeue(JOBS);
+        await backend.ack(
+          JOBS,
+          deliveries.map(({ receipt }) => ({ receipt })),
+        );
+        cycles += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, cycle));
+    expect(hasTurned).toBe(true);
+    expect(cycles).toBeLessThan(1_000);
+  });
+
+  it("turns while callers look at the status", async () => {
+    const backend = await open();
+    let hasTurned = false;
+    setImmediate(() => {
+      hasTurned = true;
+    });
+    let looks = 0;
+    for (; looks < 100_000 && !hasTurned; looks += 1) await backend.status(JOBS);
+    expect(looks).toBeLessThan(1_000);
+  });
+});

@@ -40,7 +40,7 @@ for index = 1, k do
   if not value or #value < 38 then return "" end
   local left = read(">I6", value) - done[sub(field, 1, 6)]
   if left < 0 then return "" end
-  value = pack(">I6c6", left, stamp) .. sub(value, 13)
+  value = pack(">I6c6c0", left, stamp, sub(value, 13))
   if left == 0 then
     z = z + 1
     ids[z], empty[z] = sub(value, 38), index

@@ -60,7 +60,7 @@ for index = 1, k do
   local version, status, _, cancelling = byte(task, 1, 4)
   if version ~= 1 or status ~= 0 or cancelling ~= 0 then return "" end
   local id, number = ids[index], sub(task, 8, 13)
-  heads[index] = pack(">Bc6B", 2, number, #id) .. id
+  heads[index] = pack(">Bc6Bc0", 2, number, #id, id)
   fields[index] = number .. life
 end
 local values, counts, members, m = call("HMGET", KEYS[5], unpack(fields)), {}, {}, 0
@@ -70,7 +70,7 @@ for index = 1, k do
   if value then
     if #value < 38 then return "" end
     local unacked, total, before = read(">I6xxxxxxI6I6", value)
-    value = pack(">I6c6I6I6I6", unacked + count, stamp, total + count, before > 0 and before or first, last) .. sub(value, 31)
+    value = pack(">I6c6I6I6I6c0", unacked + count, stamp, total + count, before > 0 and before or first, last, sub(value, 31))
   else
     value = pack(">I6c6I6I6I6", count, stamp, count, first, last) .. "\0\0\0\0\0\0\0" .. ids[index]
     m = m + 4
