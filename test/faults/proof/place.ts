@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startRedisServer } from "../../support/redis-server.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import type { Promises } from "./check/promises.ts";
-import { BUSY_MS, type ClientStore, OUTAGE_MS, SILENCE_MS } from "./programs.ts";
+import { BUSY_MS, type ClientStore, OUTAGE_MS, SILENCE_MS } from "./client-store.ts";
 
 /** The backends that processes can share. */
 export type ProofBackend = "sqlite" | "redis" | "http";

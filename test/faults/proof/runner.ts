@@ -16,13 +16,14 @@ import { type Child, childProcesses } from "../../support/child-process.ts";
 import { RecordedCalls } from "./calls.ts";
 import { check } from "./check/check.ts";
 import { PROPERTIES, type Property, type Report, type Tally, type Violation } from "./check/promises.ts";
+import type { ClientPrograms } from "./client-main.ts";
+import { openClient } from "./client-store.ts";
 import { drain, unansweredRequests } from "./drain.ts";
 import { planOf, queuesOf } from "./in-process.ts";
 import type { Plan } from "./lane.ts";
 import { Nemesis, type Victim } from "./nemesis.ts";
 import type { Fault, Operation, OperationOf } from "./operation.ts";
 import { openPlace, type Place, type ProofBackend } from "./place.ts";
-import { type ClientPrograms, openClient } from "./programs.ts";
 import { fileSink, nanoseconds, Recorder, readRecord } from "./record.ts";
 
 /** What to do. */
@@ -71,7 +72,7 @@ class Run {
   readonly #place: Place;
   readonly #originNs = process.hrtime.bigint();
   #removePrograms: () => void = () => {};
-  readonly #children = childProcesses<ClientPrograms>("test/faults/proof/programs.ts", (remove) => {
+  readonly #children = childProcesses<ClientPrograms>("test/faults/proof/client-main.ts", (remove) => {
     this.#removePrograms = remove;
   });
   readonly #ways: Way[] = [];
@@ -162,8 +163,9 @@ class Run {
       stepWallClock: (byMs) => void child.call("stepWallClock", byMs).catch(() => {}),
       kill: () => this.#killClient(client),
     };
-    this.#clients.set(slot, client);
     await this.#beginClient(client);
+    // Only now may it be killed: a call that its death cuts off would look like a trouble of the runner.
+    this.#clients.set(slot, client);
   }
 
   async #beginClient({ name, child, record }: Client): Promise<void> {

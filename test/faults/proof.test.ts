@@ -1,0 +1,26 @@
+/** The short form of `npm run faults`: clients under faults on each backend, every answer checked. QUEUEFS_FAULTS_SECONDS makes it longer. */
+
+import { expect, test } from "vitest";
+import { describeReport } from "./proof/describe.ts";
+import { prove } from "./proof/runner.ts";
+
+const seconds = Number(process.env.QUEUEFS_FAULTS_SECONDS ?? 25);
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+test.each(["sqlite", "redis", "http"] as const)(
+  "%s: no history of killed, stopped and disconnected clients violates a property",
+  { timeout: (seconds * 2 + 180) * 1_000 },
+  async (backend) => {
+    const seed = Number(process.env.QUEUEFS_SEED ?? Date.now() % 1_000_000);
+    say(
+      `faults on ${backend} for ${seconds} s, seed ${seed}: replay with QUEUEFS_SEED=${seed}, or npm run faults -- --backend ${backend} --seed ${seed}`,
+    );
+    const report = await prove({ backend, seconds, seed, clients: 3, epochSeconds: Math.min(30, seconds), onProgress: say });
+    expect(describeReport(report)).toBe("");
+    expect(report.troubles).toEqual([]);
+    // The history is worth something only if clients were killed, messages came twice, and completion was seen while work was about.
+    expect(report.faults.kill ?? 0).toBeGreaterThan(0);
+    for (const property of ["S1", "S4", "S5", "S6", "S7", "S8", "S11", "C3", "C4", "C5"] as const)
+      expect(report.checks[property].telling, `looks at ${property} that tell`).toBeGreaterThan(0);
+  },
+);
