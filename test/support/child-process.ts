@@ -45,6 +45,8 @@ export interface Child<Table extends Programs> {
 /** How a child is started. */
 export interface ChildOptions {
   readonly userId?: number;
+  /** Variables that it has beside those of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** The children of one test file. */
@@ -126,6 +128,11 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** A function, since the child of that name hides the process. */
+function environmentOfThisProcess(): NodeJS.ProcessEnv {
+  return process.env;
+}
+
 async function startChild<Table extends Programs>(
   file: string,
   options: ChildOptions | undefined,
@@ -135,6 +142,7 @@ async function startChild<Table extends Programs>(
     execArgv: [],
     serialization: "advanced",
     stdio: ["ignore", "pipe", "pipe", "ipc"],
+    ...(options?.environment === undefined ? {} : { env: { ...environmentOfThisProcess(), ...options.environment } }),
     ...(options?.userId === undefined ? {} : { uid: options.userId, gid: options.userId }),
   });
   const output: Buffer[] = [];
