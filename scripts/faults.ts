@@ -1,10 +1,11 @@
 /**
  * Runs clients that are killed, stopped and cut off, on a store that is too, and checks every answer they got against what QueueFS promises:
  * `npm run faults -- --backend sqlite|redis|http --seconds N --seed N --clients N`, two minutes on SQLite unless told otherwise. Exits 1 when
- * anything was not as it must be.
+ * anything was not as it must be. `--keep FOLDER` keeps the histories that show a violation, `--check FILE` checks one of them again.
  */
 import { parseArgs } from "node:util";
 import { describeReport } from "../test/faults/proof/describe.ts";
+import { checkKept } from "../test/faults/proof/kept-history.ts";
 import { prove } from "../test/faults/proof/runner.ts";
 
 const { values } = parseArgs({
@@ -14,8 +15,15 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 32)) },
     clients: { type: "string", default: "4" },
     "epoch-seconds": { type: "string", default: "30" },
+    keep: { type: "string" },
+    check: { type: "string" },
   },
 });
+if (values.check !== undefined) {
+  const found = describeReport(checkKept(values.check));
+  process.stdout.write(found === "" ? "no violation\n" : `${found}\n`);
+  process.exit(found === "" ? 0 : 1);
+}
 const { backend } = values;
 const [seconds, seed, clients, epochSeconds] = [values.seconds, values.seed, values.clients, values["epoch-seconds"]].map(Number) as [
   number,
@@ -31,7 +39,15 @@ if ((backend !== "sqlite" && backend !== "redis" && backend !== "http") || !isSo
   process.exit(2);
 }
 process.stdout.write(`faults on ${backend} for ${seconds} s, seed ${seed}\n`);
-const report = await prove({ backend, seconds, seed, clients, epochSeconds, onProgress: (line) => void process.stdout.write(`${line}\n`) });
+const report = await prove({
+  backend,
+  seconds,
+  seed,
+  clients,
+  epochSeconds,
+  ...(values.keep === undefined ? {} : { keepFolder: values.keep }),
+  onProgress: (line) => void process.stdout.write(`${line}\n`),
+});
 const { violations, ...figures } = report;
 const found = describeReport({ violations });
 process.stdout.write(

@@ -39,10 +39,17 @@ const SERVER_PROMISES: Promises = {
   callMs: OUTAGE_MS + 2 * SILENCE_MS + 4_000,
 };
 
+const SQLITE_PROMISES: Promises = { ...PROMISES, deathRecovery: true, lateEffectMs: 0, callMs: BUSY_MS + 5_000 };
+
+/** What is promised of a backend beside the contract, with the clients of this runner. */
+export function promisesOf(backend: ProofBackend): Promises {
+  return backend === "sqlite" ? SQLITE_PROMISES : SERVER_PROMISES;
+}
+
 function sqlitePlace(folder: string): Place {
   const direct = { kind: "sqlite", path: join(folder, "queue.db") } as const;
   return {
-    promises: { ...PROMISES, deathRecovery: true, lateEffectMs: 0, callMs: BUSY_MS + 5_000 },
+    promises: SQLITE_PROMISES,
     direct,
     connect: async () => ({ store: direct }),
     end: async () => {},

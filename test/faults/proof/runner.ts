@@ -20,6 +20,7 @@ import type { ClientPrograms } from "./client-main.ts";
 import { openClient } from "./client-store.ts";
 import { drain, unansweredRequests } from "./drain.ts";
 import { planOf, queuesOf } from "./in-process.ts";
+import { keepHistory } from "./kept-history.ts";
 import type { Plan } from "./lane.ts";
 import { Nemesis, type Victim } from "./nemesis.ts";
 import type { Fault, Operation, OperationOf } from "./operation.ts";
@@ -35,6 +36,8 @@ export interface ProofOptions {
   readonly clients: number;
   /** How long one epoch works before it is drained and checked, in seconds. */
   readonly epochSeconds: number;
+  /** A folder for the histories of epochs that violated something, to be looked at and checked again. */
+  readonly keepFolder?: string;
   readonly onProgress?: (line: string) => void;
 }
 
@@ -229,8 +232,12 @@ class Run {
     const drained = await drain(calls, plan, operations, DRAIN_MS);
     for (const operation of readRecord(file)) operations.push(operation);
     const begun = performance.now();
-    const report = check({ operations, faults: this.#faults.splice(0), drained }, this.#place.promises);
+    const history = { operations, faults: this.#faults.splice(0), drained };
+    const report = check(history, this.#place.promises);
     this.#add(report, operations);
+    const { backend: kind, seed, keepFolder } = this.#options;
+    if (keepFolder !== undefined && report.violations.length > 0)
+      keepHistory(join(keepFolder, `${kind}-${seed}-${this.#epochs}.jsonl`), kind, history);
     for (const record of [...this.#records.splice(0), file]) rmSync(record, { force: true });
     const violations = Object.values(this.#tallies).reduce((sum, tally) => sum + tally.violations, 0);
     const memory = Math.round(process.memoryUsage().rss / 2 ** 20);

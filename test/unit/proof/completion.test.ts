@@ -141,6 +141,23 @@ const BORDERS: readonly Border[] = [
     illegal: [...taken, dequeue([121, 123], "a", [])],
   },
   {
+    property: "L1",
+    name: "an answer that came late, by a repeat of its request, may be of a delivery before the one that holds the message",
+    legal: [
+      enqueue([0, 1], "a", "v"),
+      dequeue([10], "a", ["v"], { requestId: "r" }),
+      dequeue([120, 130], "a", ["v/2"], { leaseMs: 1_000 }),
+      dequeue([140, 150], "a", ["v"], { requestId: "r" }),
+      dequeue([300, 310], "a", []),
+    ],
+    illegal: [
+      enqueue([0, 1], "a", "v"),
+      dequeue([10], "a", ["v"], { requestId: "r" }),
+      dequeue([140, 150], "a", ["v"], { requestId: "r" }),
+      dequeue([300, 310], "a", []),
+    ],
+  },
+  {
     property: "L2",
     name: "a drain comes to its end",
     drained: true,

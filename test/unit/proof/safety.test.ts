@@ -147,6 +147,22 @@ const BORDERS: readonly Border[] = [
     illegal: [...taken, call([30, 40], { op: "remove", queue: "a" }), use([41, 50], "extend", "a", "v/1", "extended", { leaseMs: 5 })],
   },
   {
+    property: "S6",
+    name: "a clear that may have come after the dequeue explains a refusal, one that was over before does not",
+    legal: [
+      enqueue([0, 1], "a", "v"),
+      call([11, 12], { op: "clear", queue: "a" }),
+      dequeue([10, 20], "a", ["v"]),
+      use([30, 40], "ack", "a", "v/1", "stale"),
+    ],
+    illegal: [
+      enqueue([0, 1], "a", "v"),
+      call([5, 9], { op: "clear", queue: "a" }),
+      dequeue([10, 20], "a", ["v"]),
+      use([30, 40], "ack", "a", "v/1", "stale"),
+    ],
+  },
+  {
     property: "S10",
     name: "the same id is stored once",
     legal: [keyed([0, 10], "a", "v", "enqueued"), keyed([20, 30], "a", "v", "repeated")],

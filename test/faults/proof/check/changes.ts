@@ -98,6 +98,9 @@ function addDelivery(changes: Changes, delivery: Delivery, { promises }: Indexed
   // A nack with a delay that nobody saw answered may keep it away.
   if (uses.some(({ outcome, delayMs }) => outcome === "info" && delayMs > 0)) return;
   if (uses.some(({ kind, outcome }) => kind === "ack" && outcome === "ok")) return;
+  // One whose answer came late, by a repeat of its request, may lie before another that still holds the message.
+  const before = life.deliveries[life.deliveries.indexOf(delivery) - 1];
+  if (before !== undefined && before.end > delivery.begin) return;
   addAvailable(changes, life, leaseEndsAtLatest(delivery) + promises.recoveryMs * MS, until, true);
 }
 

@@ -79,10 +79,10 @@ function checkFencing(life: Life, findings: Findings): void {
 }
 
 /** Whether something else than the lease may have ended the delivery before this use. */
-function mayHaveEnded({ uses, death, life, end }: Delivery, use: ReceiptUse): boolean {
+function mayHaveEnded({ uses, death, life, begin: taken }: Delivery, use: ReceiptUse): boolean {
   if (death < use.end) return true;
   if (uses.some((other) => other !== use && other.outcome !== "stale" && endsDelivery(other) && other.begin < use.end)) return true;
-  return life.removals.some(({ operation, begin, end: removed }) => operation.op !== "ack" && begin < use.end && removed > end);
+  return life.removals.some(({ operation, begin, end: removed }) => operation.op !== "ack" && begin < use.end && removed > taken);
 }
 
 /** What is done with a current receipt within its lease is accepted. */

@@ -119,15 +119,21 @@ class Pass {
   }
 
   /** Messages that were there throughout, for the proof. */
-  #culprits({ operation, queues }: Question): Operation[] {
+  #culprits({ operation, queues, zero }: Question): Operation[] {
     const isThere = (life: Life): boolean => life.sure <= operation.begin && life.from > operation.end;
     const names = queues.map((queue) => this.#changes.queues[queue] as string);
-    const lives = names.flatMap((name) => (this.#indexed.livesByQueue.get(name) ?? []).filter(isThere).slice(0, 2));
+    const wasThere = (name: string): Life[] =>
+      zero === undefined
+        ? (this.#indexed.livesByQueue.get(name) ?? []).filter(isThere)
+        : (this.#changes.available.get(name) ?? [])
+            .filter(({ from, to }) => from <= operation.begin && to > operation.end)
+            .map(({ life }) => life);
+    const lives = names.flatMap((name) => wasThere(name).slice(0, 2));
     return lives
       .slice(0, 4)
       .flatMap((life) => [
         ...life.storings.slice(0, 1).map((storing) => storing.operation),
-        ...life.deliveries.slice(-1).flatMap((delivery) => [delivery.operation, ...delivery.uses.map((use) => use.operation)]),
+        ...life.deliveries.slice(-3).flatMap((delivery) => [delivery.operation, ...delivery.uses.map((use) => use.operation)]),
       ]);
   }
 
