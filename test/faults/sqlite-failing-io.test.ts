@@ -1,6 +1,6 @@
 /**
  * The n-th call of the C library fails, for every n that a whole scenario reaches, of each kind of call and with each error that makes sense.
- * Where there are many, a sample is tried that differs from run to run; QUEUEFS_TEST_ALL_CALLS=1 tries all.
+ * Where there are many, a sample is tried that differs from run to run; QUEUEFS_FAULTS_ALL_CALLS=1 tries all.
  */
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import type { FileCallPrograms } from "./sqlite-io/programs.ts";
 import { writeTemplate } from "./sqlite-io/scenario.ts";
 
 const children = childProcesses<FileCallPrograms>("test/faults/sqlite-io/programs.ts");
-const SAMPLE = process.env["QUEUEFS_TEST_ALL_CALLS"] === "1" ? Number.POSITIVE_INFINITY : 12;
+const SAMPLE = process.env.QUEUEFS_FAULTS_ALL_CALLS === "1" ? Number.POSITIVE_INFINITY : 12;
 /** A number that no scenario reaches. */
 const NEVER = 1_000_000_000;
 let folder: string;

@@ -1,9 +1,10 @@
 /** The programs that run with test/support/file-calls.c loaded. */
 
 import { serve } from "../../support/child-process-main.ts";
+import { checkpointAgainAndAgain, chronicle, setUp, stopCheckpoints } from "./chronicle.ts";
 import { runOnce } from "./scenario.ts";
 
-const programs = { runOnce };
+const programs = { checkpointAgainAndAgain, chronicle, runOnce, setUp, stopCheckpoints };
 
 /** What such a child can be asked. */
 export type FileCallPrograms = typeof programs;

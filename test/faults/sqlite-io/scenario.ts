@@ -257,7 +257,7 @@ async function check(path: string, scenario: Scenario, where: string): Promise<v
  * @param template a file to begin with; a new one if absent
  */
 export async function runOnce(folder: string, outside: string, fault: Fault, template?: string): Promise<RunResult> {
-  const control = new FileCallControl(process.env["QUEUEFS_FILE_CALLS_CONTROL"] as string);
+  const control = new FileCallControl(process.env.QUEUEFS_FILE_CALLS_CONTROL as string);
   const scenario = new Scenario(fault);
   const onUncaught = (error: unknown): void =>
     void scenario.violations.push(`nobody caught: ${error instanceof Error ? error.stack : error}`);
