@@ -108,6 +108,28 @@ export class ModelStore {
     this.#rememberMs = rememberMs;
   }
 
+  /** A model in the same state that goes its own way from here on: for tests that follow several possible pasts at once. */
+  copy(): ModelStore {
+    const copy = new ModelStore(this.#clock, this.#rememberMs);
+    copy.#made = this.#made;
+    copy.#places = this.#places;
+    copy.#groups = this.#groups;
+    copy.#queues = this.#queues.map((queue) => ({
+      ...queue,
+      messages: queue.messages.map((message) => ({ ...message })),
+      dead: queue.dead.map((letter) => ({ ...letter, message: { ...letter.message } })),
+      chosenIds: [...queue.chosenIds],
+      requests: [...queue.requests],
+      counts: { ...queue.counts },
+    }));
+    return copy;
+  }
+
+  /** What the store holds, for JSON: models with the same answer alike from here on. */
+  toJSON(): unknown {
+    return this.#queues;
+  }
+
   createQueue(name: string, maxDeliveries: number = DEFAULT_MAX_DELIVERIES): "created" | "exists" {
     if (this.#queues.some((queue) => queue.name === name)) return "exists";
     this.#made += 1;
@@ -300,7 +322,8 @@ export class ModelStore {
     const queue = this.#find(name);
     const pending = queue.messages.filter((message) => message.state === "pending");
     const processing = queue.messages.filter((message) => message.state === "processing");
-    const age = (messages: readonly ModelMessage[]): number => this.#clock.wallMs() - Math.min(...messages.map((one) => one.enqueuedAtMs));
+    const age = (messages: readonly ModelMessage[]): number =>
+      Math.max(0, this.#clock.wallMs() - Math.min(...messages.map((one) => one.enqueuedAtMs)));
     return {
       ...status(queue),
       ...queue.counts,
@@ -472,6 +495,7 @@ function isUsedUp(queue: ModelQueue, message: ModelMessage): boolean {
 function giveBack(queue: ModelQueue, message: ModelMessage, notBeforeMs: number): void {
   message.state = "pending";
   message.receipt = "";
+  message.leaseEndMs = 0;
   message.notBeforeMs = notBeforeMs;
   queue.counts.returned += 1;
 }
