@@ -18,9 +18,15 @@ test.each(["sqlite", "redis", "http"] as const)(
     const report = await prove({ backend, seconds, seed, clients: 3, epochSeconds: Math.min(30, seconds), onProgress: say });
     expect(describeReport(report)).toBe("");
     expect(report.troubles).toEqual([]);
-    // The history is worth something only if clients were killed, messages came twice, and completion was seen while work was about.
-    expect(report.faults.kill ?? 0).toBeGreaterThan(0);
-    for (const property of ["S1", "S4", "S5", "S6", "S7", "S8", "S11", "C3", "C4", "C5"] as const)
+    // The history is worth something only if it was disturbed and could have shown a wrong; how often depends on the machine.
+    expect(Object.values(report.faults).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
+    for (const property of ["S1", "S2", "S3", "S5", "S6", "L2"] as const)
       expect(report.checks[property].telling, `looks at ${property} that tell`).toBeGreaterThan(0);
   },
 );
+
+test("control: a server that forgets what it answered, when it is killed, is found out", { timeout: 180_000 }, async () => {
+  const report = await prove({ backend: "redis", seconds: 8, seed: 1, clients: 2, epochSeconds: 8, forgets: true });
+  expect(report.faults["server killed"] ?? 0).toBeGreaterThan(0);
+  expect(new Set(report.violations.map(({ property }) => property))).toContain("L2");
+});

@@ -23,6 +23,8 @@ export interface Surroundings {
   /** Whether a stopped client can hold up the others, since it may hold the lock of the file. */
   readonly stopsHoldOthers: boolean;
   readonly leaseMs: number;
+  /** Whether the first harm is to kill the server. */
+  readonly killsServerFirst: boolean;
   victims(): readonly Victim[];
   now(): number;
   onFault(fault: Fault): void;
@@ -55,6 +57,11 @@ export class Nemesis {
   }
 
   async run(): Promise<void> {
+    const { server, killsServerFirst } = this.#around;
+    if (killsServerFirst && server !== undefined) {
+      await this.#rest(2_000);
+      await this.#harmServer(server, 0);
+    }
     while (!this.#isOver) {
       await this.#rest(this.#between(200, 1_200));
       const victims = this.#around.victims();

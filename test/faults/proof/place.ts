@@ -56,8 +56,8 @@ function sqlitePlace(folder: string): Place {
   };
 }
 
-async function redisPlace(): Promise<Place> {
-  const server = await startRedisServer({ appendonly: true });
+async function redisPlace(forgets: boolean): Promise<Place> {
+  const server = await startRedisServer({ appendonly: !forgets });
   const proxies: TcpProxy[] = [];
   return {
     promises: SERVER_PROMISES,
@@ -136,8 +136,8 @@ async function httpPlace(folder: string): Promise<Place> {
   };
 }
 
-/** Makes a place. The caller must `end` it, and remove the folder. */
-export function openPlace(backend: ProofBackend, folder: string): Promise<Place> {
+/** Makes a place. The caller must `end` it, and remove the folder. @param forgets whether a Redis server keeps nothing on disk */
+export function openPlace(backend: ProofBackend, folder: string, forgets = false): Promise<Place> {
   if (backend === "sqlite") return Promise.resolve(sqlitePlace(folder));
-  return backend === "redis" ? redisPlace() : httpPlace(folder);
+  return backend === "redis" ? redisPlace(forgets) : httpPlace(folder);
 }

@@ -36,6 +36,8 @@ export interface ProofOptions {
   readonly clients: number;
   /** How long one epoch works before it is drained and checked, in seconds. */
   readonly epochSeconds: number;
+  /** A control: the server keeps nothing on disk and is killed, which must be seen. Redis only. */
+  readonly forgets?: boolean;
   /** A folder for the histories of epochs that violated something, to be looked at and checked again. */
   readonly keepFolder?: string;
   readonly onProgress?: (line: string) => void;
@@ -57,6 +59,8 @@ export interface ProofReport {
 
 const LANES = 3;
 const DRAIN_MS = 60_000;
+/** A store that lost its queues never gets empty; so long is enough to see that. */
+const CONTROL_DRAIN_MS = 3_000;
 const KEPT_VIOLATIONS = 50;
 
 type Way = Awaited<ReturnType<Place["connect"]>>;
@@ -199,6 +203,7 @@ class Run {
       server: this.#place.server,
       stopsHoldOthers: this.#options.backend === "sqlite",
       leaseMs: plan.longestLeaseMs,
+      killsServerFirst: this.#options.forgets ?? false,
       victims: () => [...this.#clients.values()],
       now: this.#now,
       onFault: (fault) => this.#onFault(fault),
@@ -212,7 +217,10 @@ class Run {
       [...this.#clients.values()].map(({ child, name }) => child.call("end").catch((error) => this.#trouble(`${name}: ${error}`))),
     );
     await this.#judge(backend, plan);
-    for (const queue of queuesOf(plan)) await backend.removeQueue(parseQueueName(queue));
+    for (const queue of queuesOf(plan)) {
+      await backend.createQueue(parseQueueName(queue));
+      await backend.removeQueue(parseQueueName(queue));
+    }
     await this.#newPlan(backend);
     await Promise.all([...this.#clients.values()].map((client) => this.#beginClient(client)));
   }
@@ -229,7 +237,7 @@ class Run {
     const file = join(this.#folder, `drain.jsonl.${this.#epochs}`);
     const recorder = new Recorder(fileSink(file), this.#now);
     const calls = new RecordedCalls(`drain${this.#epochs}.0`, backend, recorder);
-    const drained = await drain(calls, plan, operations, DRAIN_MS);
+    const drained = await drain(calls, plan, operations, this.#options.forgets ? CONTROL_DRAIN_MS : DRAIN_MS);
     for (const operation of readRecord(file)) operations.push(operation);
     const begun = performance.now();
     const history = { operations, faults: this.#faults.splice(0), drained };
@@ -270,7 +278,7 @@ class Run {
 /** Runs clients under faults on a store of its own, and checks all they saw. */
 export async function prove(options: ProofOptions): Promise<ProofReport> {
   const folder = await mkdtemp(join(tmpdir(), "queuefs-proof-"));
-  const place = await openPlace(options.backend, folder);
+  const place = await openPlace(options.backend, folder, options.forgets);
   try {
     return await new Run(options, folder, place).run();
   } finally {

@@ -23,12 +23,12 @@ function history(messages: number): Operation[] {
   return operations;
 }
 
-it("a hundred thousand operations are checked, and one wrong among them is found", () => {
-  const operations = history(17_000);
+it("thousands of operations are checked, and one wrong among them is found", () => {
+  const operations = history(4_000);
   const legal = check({ operations, faults: [], drained: true }, STRICT_PROMISES);
   expect(legal.violations).toEqual([]);
-  expect(legal.tallies.C3.checks).toBe(17_000);
-  const wrong = [...operations, status([17_001.2, 17_001.3], { a: [5, 0] })];
+  expect(legal.tallies.C3.checks).toBe(4_000);
+  const wrong = [...operations, status([4_001.2, 4_001.3], { a: [5, 0] })];
   const report = check({ operations: wrong, faults: [], drained: true }, STRICT_PROMISES);
   expect(report.violations.map(({ property }) => property)).toEqual(["S7"]);
 });
