@@ -46,7 +46,7 @@ export function encodeMark(value: unknown): Buffer {
 }
 
 interface StoredFile {
-  durable: Buffer;
+  durable: Content;
   /** Since the last sync of the file. */
   pending: RecordedCall[];
 }
@@ -60,21 +60,49 @@ interface EntryChange {
 /** How much of what was not synced reaches the disk. */
 const FATES = ["nothing", "everything", "a prefix", "some calls", "some sectors"] as const;
 
-/** A copy of `content` with one call done to it; of a write, those sectors that `isKept`. */
-function applied(content: Buffer, call: RecordedCall, isKept: () => boolean): Buffer {
-  if (call.kind === "truncate") {
-    if (call.offset <= content.length) return Buffer.from(content.subarray(0, call.offset));
-    return Buffer.concat([content, Buffer.alloc(call.offset - content.length)]);
+/** Bytes of a file, with room to grow. */
+class Content {
+  #bytes: Buffer;
+  #length: number;
+
+  constructor(bytes: Buffer, length: number, room: number) {
+    this.#bytes = Buffer.alloc(length + room);
+    bytes.copy(this.#bytes, 0, 0, length);
+    this.#length = length;
   }
-  const end = call.offset + call.data.length;
-  const result = end > content.length ? Buffer.concat([content, Buffer.alloc(end - content.length)]) : content;
-  for (let at = 0; at < call.data.length; ) {
-    const next = Math.min(call.data.length, at + SECTOR_BYTES - ((call.offset + at) % SECTOR_BYTES));
-    if (isKept()) call.data.copy(result, call.offset + at, at, next);
-    at = next;
+
+  copy(room: number): Content {
+    return new Content(this.#bytes, this.#length, room);
   }
-  return result;
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #resize(length: number): void {
+    if (length > this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(length)]);
+    // What is given up and comes back reads as zeros.
+    if (length < this.#length) this.#bytes.fill(0, length, this.#length);
+    this.#length = length;
+  }
+
+  /** Does one call; of a write, those sectors that `isKept`. */
+  apply(call: RecordedCall, isKept: () => boolean): void {
+    if (call.kind === "truncate") {
+      this.#resize(call.offset);
+      return;
+    }
+    this.#resize(Math.max(this.#length, call.offset + call.data.length));
+    for (let at = 0; at < call.data.length; ) {
+      const next = Math.min(call.data.length, at + SECTOR_BYTES - ((call.offset + at) % SECTOR_BYTES));
+      if (isKept()) call.data.copy(this.#bytes, call.offset + at, at, next);
+      at = next;
+    }
+  }
 }
+
+/** Room that a copy is given for what is applied to it, in bytes; it grows by itself beyond. */
+const ROOM_BYTES = 256 * 1024;
 
 /** Replays a record up to any point, and has the power fail there. */
 export class Disk {
@@ -101,7 +129,7 @@ export class Disk {
     const name = basename(data.toString());
     // Shared memory is written without any call, and means nothing to the next boot.
     if (name.endsWith("-shm") || this.#entries.get(name) === inode) return;
-    this.#files.set(inode, { durable: Buffer.alloc(0), pending: [] });
+    this.#files.set(inode, { durable: new Content(Buffer.alloc(0), 0, ROOM_BYTES), pending: [] });
     this.#change({ name, inode });
   }
 
@@ -118,7 +146,7 @@ export class Disk {
     }
     const file = this.#files.get(inode);
     if (file === undefined) return;
-    for (const call of file.pending.splice(0)) file.durable = applied(file.durable, call, () => true);
+    for (const call of file.pending.splice(0)) file.durable.apply(call, () => true);
   }
 
   /** Writes the files into `folder` as the disk could have them if the power failed now. @returns what became of each, in words */
@@ -130,16 +158,16 @@ export class Disk {
     for (const [name, inode] of entries) {
       const { durable, pending } = this.#files.get(inode) as StoredFile;
       const fate = FATES[below(FATES.length)] as (typeof FATES)[number];
-      let content: Buffer = Buffer.from(durable);
+      const content = durable.copy(ROOM_BYTES);
       const kept = fate === "nothing" ? 0 : fate === "a prefix" ? below(pending.length + 1) : pending.length;
       for (const call of pending.slice(0, kept)) {
         if (fate === "some calls" && below(2) === 0) continue;
         if (fate === "some sectors" && call.kind === "truncate" && below(2) === 0) continue;
-        content = applied(content, call, () => fate !== "some sectors" || below(4) > 0);
+        content.apply(call, () => fate !== "some sectors" || below(4) > 0);
       }
       const torn = pending[kept];
-      if (fate === "a prefix" && torn !== undefined) content = applied(content, torn, () => below(2) > 0);
-      writeFileSync(join(folder, name), content);
+      if (fate === "a prefix" && torn !== undefined) content.apply(torn, () => below(2) > 0);
+      writeFileSync(join(folder, name), content.bytes);
       words.push(`${name} ${fate} of ${pending.length}`);
     }
     return words.join(", ") || "no file";
