@@ -312,7 +312,8 @@ replays[3] = function(queue, position, stop, kept)
         pieces[head + found] = pack(">I4I4", deliveries, #entry) .. entry
       end
     end
-    pieces[head] = pack(">Bc6I2", status, token, found)
+    -- All of it was recovered meanwhile: "empty" would be wrong while others are available, so that the caller asks anew.
+    pieces[head] = pack(">Bc6I2", count > 0 and found == 0 and 2 or status, token, found)
     at = at + count * 6
   end
   return table.concat(pieces)
