@@ -73,9 +73,8 @@ export class Linearization {
     this.#keep(left);
   }
 
-  /** Says that nobody knows whether an operation happened: by now, or, if `late`, at any time from now on. */
-  isUnknown(operation: Operation, late: boolean): void {
-    if (late) return;
+  /** Says that nobody knows whether an operation has happened, but that it does not happen any more. */
+  isUnknown(operation: Operation): void {
     const without = this.#worlds.filter((world) => !world.answers.has(operation.index));
     const reached = this.#worlds
       .filter((world) => !this.#isTold || world.answers.has(operation.index))

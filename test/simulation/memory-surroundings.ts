@@ -127,7 +127,6 @@ export function memorySurroundings(ground: Ground): Surroundings {
   return {
     span: { leasesMs: [1_000, 2_000, 5_000, 60_000, 600_000], delaysMs: [1_000, 3_000], isExact: true },
     isTimed: true,
-    isLate: false,
     isTold: true,
     mostUnknown: 12,
     rememberMs: REMEMBER_MS,

@@ -21,8 +21,8 @@ export interface Surroundings {
   readonly span: Span;
   /** Whether the store has the clock of the run. */
   readonly isTimed: boolean;
-  /** Whether a call whose outcome is unknown may still happen after its caller was told so. */
-  readonly isLate: boolean;
+  /** Whether calls whose outcome is unknown may still happen, after their callers were told so. */
+  hasLate?(): boolean;
   /** Whether it tells of each call when it reaches the store. */
   readonly isTold: boolean;
   /** Unknown outcomes of a run after which no more faults are made: each doubles what may have happened. */
@@ -120,6 +120,8 @@ class Run {
   readonly #operations: Operations;
   readonly #knowledge = new Knowledge();
   readonly #flights = new Set<Flight>();
+  /** Operations of unknown outcome that may still happen. */
+  readonly #late = new Set<Operation>();
   readonly #clients: Backend[] = [];
   readonly #isTold: boolean;
   #current: Operation | undefined;
@@ -263,7 +265,7 @@ class Run {
       flight.isDropped = true;
       this.#flights.delete(flight);
       this.#unknown += 1;
-      this.#linearization.isUnknown(flight.operation, this.#surroundings.isLate);
+      this.#isUnknown(flight.operation);
     }
     await this.#reopen(client);
   }
@@ -275,7 +277,7 @@ class Run {
     // Where calls tell when they happen, this one happens as the client opens, with no call in between.
     if (this.#isTold) this.#linearization.happens(recovery);
     await this.#open(client);
-    this.#linearization.isUnknown(recovery, false);
+    this.#linearization.isUnknown(recovery);
   }
 
   async #make(moves: readonly Move[]): Promise<void> {
@@ -288,6 +290,7 @@ class Run {
     if (move.text !== "") this.#tell(move.text);
     await move.make();
     await this.#settle();
+    this.#closeLate();
     const died = this.#surroundings.died?.();
     if (died !== undefined) await this.#crash(died);
   }
@@ -335,7 +338,7 @@ class Run {
     this.#tell(`  ${operation.text.split(" ")[0]} is refused: ${error.code}`);
     if (error.code === "outcome-unknown") {
       this.#unknown += 1;
-      this.#linearization.isUnknown(operation, this.#surroundings.isLate);
+      this.#isUnknown(operation);
     } else if (NOTHING_HAPPENED.has(error.code)) {
       this.#refused += 1;
       this.#linearization.didNotHappen(operation);
@@ -362,7 +365,7 @@ class Run {
     let open = others.length;
     for (const other of others) other.finally(() => (open -= 1)).catch(() => {});
     await this.#settle();
-    for (let turn = 0; this.#flights.size > 0 || open > 0; turn += 1) {
+    for (let turn = 0; this.#flights.size > 0 || this.#late.size > 0 || open > 0; turn += 1) {
       if (turn > MOST_QUIET_MOVES)
         throw new Error(`calls that are never answered: ${[...this.#flights].map((one) => one.operation.text).join(", ")}`);
       const moves = this.#surroundings.moves(false);
@@ -374,6 +377,18 @@ class Run {
         await this.#pass(next);
       }
     }
+  }
+
+  #isUnknown(operation: Operation): void {
+    if (this.#surroundings.hasLate?.() === true) this.#late.add(operation);
+    else this.#linearization.isUnknown(operation);
+  }
+
+  /** What was on its way when nobody waited for it any more has arrived by now, or never will. */
+  #closeLate(): void {
+    if (this.#late.size === 0 || this.#surroundings.hasLate?.() === true) return;
+    for (const operation of this.#late) this.#linearization.isUnknown(operation);
+    this.#late.clear();
   }
 
   async #settle(): Promise<void> {

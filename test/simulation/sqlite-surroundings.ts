@@ -128,7 +128,6 @@ export function sqliteSurroundings(ground: Ground): Surroundings {
   return {
     span: { leasesMs: [1_000, 2_000, 5_000, 60_000, 600_000], delaysMs: [1_000, 3_000], isExact: true },
     isTimed: true,
-    isLate: false,
     isTold: false,
     mostUnknown: 8,
     rememberMs: REMEMBER_MS,
