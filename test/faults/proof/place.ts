@@ -35,11 +35,12 @@ const PROMISES = { toleranceMs: 5, recoveryMs: 500, wakeUpMs: 8_000, errorRate: 
 const SERVER_PROMISES: Promises = {
   ...PROMISES,
   deathRecovery: false,
+  resends: true,
   lateEffectMs: Number.POSITIVE_INFINITY,
   callMs: OUTAGE_MS + 2 * SILENCE_MS + 4_000,
 };
 
-const SQLITE_PROMISES: Promises = { ...PROMISES, deathRecovery: true, lateEffectMs: 0, callMs: BUSY_MS + 5_000 };
+const SQLITE_PROMISES: Promises = { ...PROMISES, deathRecovery: true, resends: false, lateEffectMs: 0, callMs: BUSY_MS + 5_000 };
 
 /** What is promised of a backend beside the contract, with the clients of this runner. */
 export function promisesOf(backend: ProofBackend): Promises {

@@ -51,6 +51,13 @@ const BORDERS: readonly Border[] = [
     illegal: [enqueue([11, 20], "a", "v"), status([5, 10], { a: [1, 0] })],
   },
   {
+    property: "S7",
+    name: "a dequeue that was sent again after its lease may have held what it does not name",
+    promises: { resends: true },
+    legal: [enqueue([0, 1], "a", "v"), dequeue([10, 110], "a", []), status([50, 60], { a: [0, 1] })],
+    illegal: [enqueue([0, 1], "a", "v"), dequeue([10, 100], "a", []), status([50, 60], { a: [0, 1] })],
+  },
+  {
     property: "C1",
     name: "empty while the ack is under way, not before it began",
     legal: [...taken, ack([30, 40], "a", "v/1"), status([25, 31], { a: [0, 0] })],

@@ -139,6 +139,8 @@ export function changesOf(indexed: Indexed): Changes {
     changes.span(queue, COUNTED.available, begin, Number.POSITIVE_INFINITY, -limit);
     changes.span(queue, COUNTED.due, begin, end + (leaseMs + indexed.promises.recoveryMs) * MS, -limit);
   }
+  for (const { queue, begin, end, limit } of indexed.resent)
+    for (const counted of [COUNTED.pending, COUNTED.available, COUNTED.due]) changes.span(queue, counted, begin, end, -limit);
   // While a queue is removed there is nothing to be counted; what is left of the counts is that of the messages themselves.
   for (const queue of sweepsOf(indexed.operations).keys()) changes.queue(queue);
   return changes;

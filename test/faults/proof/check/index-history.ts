@@ -14,6 +14,8 @@ export interface Indexed {
   readonly deliveries: readonly Delivery[];
   readonly deliveryByReceipt: ReadonlyMap<string, Delivery>;
   readonly hidden: readonly HiddenDequeue[];
+  /** Dequeues that took longer than their lease, so that what they took at first may have been recovered before they were sent again. */
+  readonly resent: readonly HiddenDequeue[];
   readonly steps: readonly StoringStep[];
   readonly deaths: ReadonlyMap<string, number>;
 }
@@ -30,6 +32,7 @@ export class Indexer {
   readonly #deliveries: Delivery[] = [];
   readonly #byReceipt = new Map<string, Delivery>();
   readonly #hidden: HiddenDequeue[] = [];
+  readonly #resent: HiddenDequeue[] = [];
   readonly #deaths = new Map<string, number>();
   readonly #operations: Operation[];
   readonly #forwards = new Map<Operation, Map<string, StoringStep>>();
@@ -88,6 +91,7 @@ export class Indexer {
       deliveries: this.#deliveries,
       deliveryByReceipt: this.#byReceipt,
       hidden: this.#hidden,
+      resent: this.#resent,
       steps: this.#steps,
       deaths: this.#deaths,
     };
@@ -149,8 +153,13 @@ export class Indexer {
     const requests = new Map<string, Dequeue[]>();
     for (const operation of this.#operations) {
       if (operation.op !== "dequeue" || operation.outcome === "fail") continue;
-      if (operation.requestId === undefined) this.#readRequest([operation]);
-      else {
+      if (operation.requestId === undefined) {
+        this.#readRequest([operation]);
+        const { queue, begin, end, limit, leaseMs, outcome } = operation;
+        const { resends, toleranceMs } = this.#promises;
+        if (resends && outcome === "ok" && end - begin >= (leaseMs - toleranceMs) * MS)
+          this.#resent.push({ operation, queue, begin, end, limit, leaseMs });
+      } else {
         const key = `${operation.queue} ${operation.requestId}`;
         const calls = requests.get(key);
         if (calls === undefined) requests.set(key, [operation]);

@@ -2,7 +2,7 @@
 
 import type { Available, Changes } from "./changes.ts";
 import type { Indexed } from "./index-history.ts";
-import type { Delivery } from "./life.ts";
+import type { Delivery, HiddenDequeue } from "./life.ts";
 import type { Findings } from "./promises.ts";
 
 /** The stretch that ends last among those of messages stored before some rank. */
@@ -42,7 +42,13 @@ function countBelow(sorted: Float64Array, value: number): number {
   return low;
 }
 
-function checkQueue(deliveries: readonly Delivery[], stretches: readonly Available[], hiddenFrom: number, findings: Findings): void {
+function checkQueue(
+  deliveries: readonly Delivery[],
+  stretches: readonly Available[],
+  hiddenFrom: number,
+  resent: readonly HiddenDequeue[],
+  findings: Findings,
+): void {
   const stored = Float64Array.from(stretches, ({ life }) => life.sure).sort();
   const last = new LastOfPrefix(stored.length);
   const begun = stretches.toSorted((left, right) => left.from - right.from);
@@ -53,7 +59,7 @@ function checkQueue(deliveries: readonly Delivery[], stretches: readonly Availab
       added += 1;
     }
     // A dequeue whose answer nobody saw may hold any of them.
-    if (end > hiddenFrom) continue;
+    if (end > hiddenFrom || resent.some((other) => other.begin < end && other.end > begin)) continue;
     const older = last.before(countBelow(stored, life.born));
     findings.looked("S8", older !== undefined && older.to >= begin);
     if (older === undefined || older.to <= end) continue;
@@ -81,6 +87,12 @@ export function checkOrder(indexed: Indexed, { available }: Changes, findings: F
       ...indexed.hidden.filter((hidden) => hidden.queue === queue).map(({ begin }) => begin),
       Number.POSITIVE_INFINITY,
     );
-    checkQueue(deliveries, available.get(queue) ?? [], hiddenFrom, findings);
+    checkQueue(
+      deliveries,
+      available.get(queue) ?? [],
+      hiddenFrom,
+      indexed.resent.filter((other) => other.queue === queue),
+      findings,
+    );
   }
 }

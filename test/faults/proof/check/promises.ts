@@ -36,6 +36,8 @@ export interface Promises {
   readonly deathRecovery: boolean;
   /** How long after a client's end an unanswered request of it can still happen. Infinity where a server may hold it in a socket. */
   readonly lateEffectMs: number;
+  /** Whether a client sends a call again by itself when the connection breaks: a dequeue may then have held messages that its answer does not name. */
+  readonly resends: boolean;
   /** By how much two clocks of one host, and their rounding, may differ over one lease. */
   readonly toleranceMs: number;
   /** How long after the end of a lease a dequeue must find the message. */
@@ -54,6 +56,7 @@ export interface Promises {
 export const STRICT_PROMISES: Promises = {
   deathRecovery: false,
   lateEffectMs: 0,
+  resends: false,
   toleranceMs: 2,
   recoveryMs: 50,
   callMs: 15_000,
