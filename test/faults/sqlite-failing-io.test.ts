@@ -1,6 +1,6 @@
 /**
  * The n-th call of the C library fails, for every n that a whole scenario reaches, of each kind of call and with each error that makes sense.
- * Where there are many, a sample is tried that differs from run to run; QUEUEFS_FAULTS_ALL_CALLS=1 tries all.
+ * Where there are many, a sample is tried that differs from run to run; QUEUEFS_FAULTS_ALL_CALLS=1 tries all, QUEUEFS_SEED repeats a sample.
  */
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -9,11 +9,12 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { SeededRandom } from "../../src/testing/index.ts";
 import { type Child, childProcesses } from "../support/child-process.ts";
-import { newSeed, report } from "./report.ts";
+import { report } from "./report.ts";
 import { fastFolder } from "./sqlite-io/fast-folder.ts";
 import { type Action, buildFileCalls, type CallKind, prepareFileCalls } from "./sqlite-io/file-calls.ts";
 import type { FileCallPrograms } from "./sqlite-io/programs.ts";
 import { writeTemplate } from "./sqlite-io/scenario.ts";
+import { givenSeed } from "./sqlite-io/seed.ts";
 
 const children = childProcesses<FileCallPrograms>("test/faults/sqlite-io/programs.ts");
 const SAMPLE = process.env.QUEUEFS_FAULTS_ALL_CALLS === "1" ? Number.POSITIVE_INFINITY : 12;
@@ -70,7 +71,7 @@ describe.each([
   ["a file of the first schema", true],
 ])("with %s", (_what, isOld) => {
   it.each(FAULTS)("no %s that fails with %s makes a store lie, crash or lose anything", async (kind, action) => {
-    const random = new SeededRandom(newSeed());
+    const random = new SeededRandom(givenSeed());
     const { child, counted, outside } = await start();
     const run = (number: number, sticky: boolean) =>
       child.call("runOnce", counted, outside, { kind, action, number, sticky }, isOld ? template : undefined);
@@ -96,7 +97,7 @@ describe.each([
 
 describe("what the checks are worth", () => {
   it("writes that are said to be done and are not are found out", async () => {
-    const random = new SeededRandom(newSeed());
+    const random = new SeededRandom(givenSeed());
     const { child, counted, outside } = await start();
     const run = (number: number) => child.call("runOnce", counted, outside, { kind: "write", action: "drop", number, sticky: false });
     const { seen } = await run(NEVER);

@@ -10,12 +10,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openSqlite } from "../../src/backend/sqlite/index.ts";
 import { SeededRandom } from "../../src/testing/index.ts";
 import { childProcesses } from "../support/child-process.ts";
-import { newSeed, report } from "./report.ts";
+import { report } from "./report.ts";
 import { contradictions, type Durability, type Line, type Mark, readLines } from "./sqlite-io/chronicle.ts";
 import { Disk, type RecordedCall, readRecord } from "./sqlite-io/disk.ts";
 import { fastFolder } from "./sqlite-io/fast-folder.ts";
 import { buildFileCalls, FileCallControl, prepareFileCalls } from "./sqlite-io/file-calls.ts";
 import type { FileCallPrograms } from "./sqlite-io/programs.ts";
+import { givenSeed } from "./sqlite-io/seed.ts";
 
 const children = childProcesses<FileCallPrograms>("test/faults/sqlite-io/programs.ts");
 const CRASH_POINTS = Number(process.env.QUEUEFS_FAULTS_CRASH_POINTS ?? 1_000);
@@ -109,10 +110,6 @@ async function examine(path: string, run: Run, answered: ReadonlySet<string>, is
   }
 }
 
-function newOrGivenSeed(): number {
-  return process.env.QUEUEFS_SEED === undefined ? newSeed() : Number(process.env.QUEUEFS_SEED);
-}
-
 function tell(what: string, { calls, checkpoints, lines }: Run, points: number): void {
   const count = (kind: string): number => calls.filter((call) => call.kind === kind).length;
   report(
@@ -125,14 +122,14 @@ describe("a power loss", () => {
     const run = await recordRun(durability, false);
     expect(run.lines.length).toBeGreaterThan(2 * WORKERS.length * ROUNDS);
     expect(run.checkpoints).toBeGreaterThan(2);
-    const found = await crash(run, CRASH_POINTS, newOrGivenSeed(), durability === "full");
+    const found = await crash(run, CRASH_POINTS, givenSeed(), durability === "full");
     tell(durability, run, CRASH_POINTS);
     expect(found).toEqual([]);
   });
 
   it("on a disk that only says it has synced is found out", async () => {
     const run = await recordRun("full", true);
-    const found = await crash(run, CRASH_POINTS, newOrGivenSeed(), true, 1);
+    const found = await crash(run, CRASH_POINTS, givenSeed(), true, 1);
     tell("lying disk", run, CRASH_POINTS);
     expect(found.length).toBeGreaterThan(0);
   });
