@@ -215,8 +215,17 @@ export class Writer {
       else if (answer.value === AGAIN) this.#waitAgain(call);
       else call.resolve(answer.value);
     }
-    if (step.changed) this.#hooks.onChange(step.changedQueues);
-    this.#hooks.onCommit();
+    this.#afterCommit(step);
+  }
+
+  /** What fails here must not be taken for a failure of the transaction: calls that were answered would be done again. */
+  #afterCommit(step: Step): void {
+    try {
+      if (step.changed) this.#hooks.onChange(step.changedQueues);
+      this.#hooks.onCommit();
+    } catch (error) {
+      this.#settings.onError(error);
+    }
   }
 
   #perform(step: Step, call: Call): Answer {
