@@ -31,7 +31,7 @@ export function queuesOf({ work, cleared, removed }: Plan): string[] {
 
 /** Runs lanes on a backend until so many operations were begun, drains it, and gives the history. */
 export async function runInProcess(backend: Backend, options: InProcessOptions): Promise<History> {
-  const plan = planOf("proof", { shortestLeaseMs: 30, longestLeaseMs: 120, turnMs: 100, pauseMs: 1 });
+  const plan = planOf("proof", { shortestLeaseMs: 30, longestLeaseMs: 120, turnMs: 100, longestWaitMs: 400, pauseMs: 1 });
   for (const queue of queuesOf(plan)) await backend.createQueue(parseQueueName(queue), { maxDeliveries: 0 });
   const reader = new RecordReader();
   const originNs = process.hrtime.bigint();

@@ -18,6 +18,8 @@ export interface Plan {
   readonly longestLeaseMs: number;
   /** How long work is added; twice as long it is only worked off, so that completion is reached again and again. */
   readonly turnMs: number;
+  /** Longest timeout of a wait for completion. */
+  readonly longestWaitMs: number;
   /** Longest pause between two operations. */
   readonly pauseMs: number;
 }
@@ -180,7 +182,7 @@ export class Lane {
     },
     wait: async () => {
       const queues = this.#someQueues();
-      const timeoutMs = this.#pick([0, 300, this.#plan.turnMs]);
+      const timeoutMs = this.#pick([0, 300, this.#plan.longestWaitMs]);
       if (queues.length > 0) await this.#calls.wait(queues, timeoutMs, this.#chance(0.3));
     },
     submit: () => this.#submit(),

@@ -31,7 +31,7 @@ export interface Place {
   end(): Promise<void>;
 }
 
-const PROMISES = { toleranceMs: 5, recoveryMs: 500, wakeUpMs: 8_000, errorRate: 0.001, faultTailMs: 4_000 };
+const PROMISES = { toleranceMs: 5, recoveryMs: 500, wakeUpMs: 5_000, errorRate: 0.001, faultTailMs: 4_000 };
 const SERVER_PROMISES: Promises = {
   ...PROMISES,
   deathRecovery: false,

@@ -59,6 +59,7 @@ export interface ProofReport {
 
 const LANES = 3;
 const DRAIN_MS = 60_000;
+const CALM_MS = 8_000;
 /** A store that lost its queues never gets empty; so long is enough to see that. */
 const CONTROL_DRAIN_MS = 3_000;
 const KEPT_VIOLATIONS = 50;
@@ -138,7 +139,7 @@ class Run {
       backend: kind,
       seed,
       seconds,
-      epochs: this.#epochs,
+      epochs: this.#epochs - 1,
       operations: this.#counts,
       faults: this.#faultCounts,
       checks: this.#tallies,
@@ -149,7 +150,7 @@ class Run {
 
   async #newPlan(backend: Backend): Promise<void> {
     this.#epochs += 1;
-    const times = { shortestLeaseMs: 400, longestLeaseMs: 1_500, turnMs: 800, pauseMs: 12 };
+    const times = { shortestLeaseMs: 400, longestLeaseMs: 1_500, turnMs: 800, longestWaitMs: 7_000, pauseMs: 12 };
     this.#plan = planOf(`epoch-${this.#epochs}`, times);
     for (const queue of queuesOf(this.#plan)) await backend.createQueue(parseQueueName(queue), { maxDeliveries: 0 });
   }
@@ -209,10 +210,13 @@ class Run {
       onFault: (fault) => this.#onFault(fault),
     });
     const harming = nemesis.run();
-    await sleep(workMs);
+    // The last part of a longer epoch is calm, so that failures and late waking are not excused by faults.
+    const calmMs = workMs >= 3 * CALM_MS ? CALM_MS : 0;
+    await sleep(workMs - calmMs);
     await nemesis.end();
     await harming;
     await Promise.all([...this.#starting]);
+    await sleep(calmMs);
     await Promise.all(
       [...this.#clients.values()].map(({ child, name }) => child.call("end").catch((error) => this.#trouble(`${name}: ${error}`))),
     );

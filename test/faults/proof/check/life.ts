@@ -1,6 +1,6 @@
 /** The lives of messages, as the operations of a history tell them. */
 
-import type { Operation, OperationOf, ReceivedMessage, SentMessage } from "../operation.ts";
+import type { Operation, OperationOf, SentMessage } from "../operation.ts";
 
 /** Milliseconds in nanoseconds. */
 export const MS = 1e6;
@@ -94,10 +94,4 @@ export interface HiddenDequeue {
   readonly end: number;
   readonly limit: number;
   readonly leaseMs: number;
-}
-
-/** A delivery whose message nobody is known to have stored. */
-export interface Phantom {
-  readonly operation: OperationOf<"dequeue">;
-  readonly received: ReceivedMessage;
 }
