@@ -113,7 +113,7 @@ async function examine(path: string, run: Run, answered: ReadonlySet<string>, is
 function tell(what: string, { calls, checkpoints, lines }: Run, points: number): void {
   const count = (kind: string): number => calls.filter((call) => call.kind === kind).length;
   report(
-    `${what}: ${points} crash points in ${count("write")} writes, ${count("sync")} syncs, ${checkpoints} checkpoints, ${lines.length} commits with a line`,
+    `${what}: up to ${points} crash points in ${count("write")} writes, ${count("sync")} syncs, ${checkpoints} checkpoints, ${lines.length} commits with a line`,
   );
 }
 
@@ -130,6 +130,7 @@ describe("a power loss", () => {
   it("on a disk that only says it has synced is found out", async () => {
     const run = await recordRun("full", true);
     const found = await crash(run, CRASH_POINTS, givenSeed(), true, 1);
+    // It ends at the first that is wrong.
     tell("lying disk", run, CRASH_POINTS);
     expect(found.length).toBeGreaterThan(0);
   });
