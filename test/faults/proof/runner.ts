@@ -215,11 +215,15 @@ class Run {
     await sleep(workMs - calmMs);
     await nemesis.end();
     await harming;
-    await Promise.all([...this.#starting]);
-    await sleep(calmMs);
-    await Promise.all(
-      [...this.#clients.values()].map(({ child, name }) => child.call("end").catch((error) => this.#trouble(`${name}: ${error}`))),
-    );
+    const lost: number[] = [];
+    const endClient = ({ child, name, slot }: Client): Promise<void> =>
+      child.call("end").catch((error: unknown) => {
+        // Nobody killed it: what it wrote at its end says why.
+        this.#trouble(`${name}: ${error}`);
+        this.#clients.delete(slot);
+        lost.push(slot);
+      });
+    await Promise.all([...this.#clients.values()].map(endClient));
     await this.#judge(backend, plan);
     for (const queue of queuesOf(plan)) {
       await backend.createQueue(parseQueueName(queue));
@@ -227,6 +231,7 @@ class Run {
     }
     await this.#newPlan(backend);
     await Promise.all([...this.#clients.values()].map((client) => this.#beginClient(client)));
+    await Promise.all(lost.map((slot) => this.#startClient(slot)));
   }
 
   #onFault(fault: Fault): void {
