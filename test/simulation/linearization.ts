@@ -55,7 +55,11 @@ export class Linearization {
     const expected = reached.map((world) => world.answers.get(operation.index) as Outcome);
     const fitting = reached.filter((world, index) => {
       world.answers.delete(operation.index);
-      return world.accepts(expected[index] as Outcome, outcome, this.#exactTimes);
+      const said = expected[index] as Outcome;
+      return (
+        world.accepts(said, outcome, this.#exactTimes) ||
+        (operation.stillHeld !== undefined && world.accepts(operation.stillHeld(world, said), outcome, this.#exactTimes))
+      );
     });
     if (fitting.length === 0) {
       const possible = [...new Set(expected.map(show))].slice(0, 5).join("\n  or ");

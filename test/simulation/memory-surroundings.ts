@@ -27,6 +27,7 @@ interface Held {
 export class Line {
   #held: Held[] = [];
   #count = 0;
+  readonly #dead = new Set<number>();
   readonly #ground: Ground;
 
   constructor(ground: Ground) {
@@ -48,6 +49,7 @@ export class Line {
   }
 
   #hold(client: number, name: string, make: () => Promise<unknown>): Promise<unknown> {
+    if (this.#dead.has(client)) return new Promise(() => {});
     return new Promise((resolve, reject) => {
       this.#count += 1;
       this.#held.push({
@@ -60,6 +62,12 @@ export class Line {
         went: undefined,
       });
     });
+  }
+
+  /** Ends a client for good: nothing that it still calls goes anywhere. */
+  kill(client: number, arrive: (text: string) => boolean): void {
+    this.#dead.add(client);
+    this.drop(client, arrive);
   }
 
   /** Forgets the calls of a client that is gone; those on their way to the store may still arrive if `arrive` says so. */
@@ -125,7 +133,7 @@ export function memorySurroundings(ground: Ground): Surroundings {
   const line = new Line(ground);
   const opened: Backend[] = [];
   return {
-    span: { leasesMs: [1_000, 2_000, 5_000, 60_000, 600_000], delaysMs: [1_000, 3_000], isExact: true },
+    span: { leasesMs: [1_000, 2_000, 5_000, 60_000, 600_000], delaysMs: [1_000, 3_000], isExact: true, sendsAgain: false },
     isTimed: true,
     isTold: true,
     mostUnknown: 12,

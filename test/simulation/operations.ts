@@ -5,7 +5,7 @@ import type { Random } from "../../src/core/clock.ts";
 import type { Mark, NewMessage } from "../../src/core/message.ts";
 import { type MessageId, parseQueueName, type QueueName, type Receipt } from "../../src/core/names.ts";
 import type { ModelMark, ModelNewMessage } from "../../src/testing/index.ts";
-import type { World } from "./world.ts";
+import type { Outcome, World } from "./world.ts";
 
 /** The queues of a run: one under another, and one apart. */
 export const QUEUES = ["a", "a/b", "c"].map(parseQueueName);
@@ -18,6 +18,8 @@ export interface Operation {
   model(world: World): unknown;
   /** Recovers what may be recovered before a remembered answer is given; absent where there is no such choice. */
   readonly mayRecoverBefore?: (world: World) => unknown;
+  /** Of what it answered, that which is still held now: what a store may answer that had to send the call again. Absent: all of it. */
+  readonly stillHeld?: (world: World, said: Outcome) => Outcome;
   store(backend: Backend): Promise<unknown>;
   /** Whether the order of the two can matter to anybody. */
   dependsOn(other: Operation): boolean;
@@ -59,6 +61,8 @@ export interface Span {
   readonly delaysMs: readonly number[];
   /** Whether the time to the next due moment is exact. */
   readonly isExact: boolean;
+  /** Whether the store sends a call again by itself whose answer was lost: a dequeue then answers with what is still held of it. */
+  readonly sendsAgain: boolean;
 }
 
 /** Makes operations. */
@@ -129,7 +133,14 @@ export class Operations {
       ({ model }) => model.dequeue(queue, request),
       (backend) => backend.dequeue(queue, request),
     );
-    if (requestId === undefined) return operation;
+    if (requestId === undefined) {
+      if (!this.#span.sendsAgain) return operation;
+      const stillHeld = (world: World, said: Outcome): Outcome => {
+        const held = world.model.receiptsOf(queue);
+        return "refusal" in said ? said : { value: (said.value as { receipt: string }[]).filter(({ receipt }) => held.includes(receipt)) };
+      };
+      return { ...operation, stillHeld };
+    }
     // A limit of 0 takes nothing, and recovers.
     return {
       ...operation,

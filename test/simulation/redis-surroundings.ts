@@ -196,7 +196,7 @@ export function redisSurroundings(server: () => Server): (ground: Ground) => Sur
     const opened: Backend[] = [];
     return {
       // Time is the server's and real: nothing ends by it during a run.
-      span: { leasesMs: [600_000, 3_600_000], delaysMs: [3_600_000], isExact: false },
+      span: { leasesMs: [600_000, 3_600_000], delaysMs: [3_600_000], isExact: false, sendsAgain: true },
       isTimed: false,
       hasLate: () => wire.late.length > 0,
       isTold: false,

@@ -193,7 +193,8 @@ class Run {
     const calls = this.#options.calls ?? 60;
     while (this.#calls < calls) {
       const moves = [...this.#surroundings.moves(this.#unknown < this.#surroundings.mostUnknown), ...this.#ownMoves()];
-      await this.#make(moves);
+      if (moves.length > 0) await this.#make(moves);
+      else await this.#pass(this.#ground.clock.nextTimerMs ?? 1);
     }
     await this.#untilQuiet();
   }

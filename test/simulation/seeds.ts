@@ -22,15 +22,19 @@ export function runCount(runs: number): number {
 }
 
 /** Plays many runs and prints what they came to. @throws RunFailure */
-export async function playSeeds(name: string, surround: (ground: Ground) => Surroundings, options: SeedOptions): Promise<void> {
+export function playSeeds(name: string, surround: (ground: Ground) => Surroundings, options: SeedOptions): Promise<void> {
+  return playSeedsWith(name, (seed) => playRun(seed, surround, options), options.runs);
+}
+
+/** Plays many runs of any kind and prints what they came to. @throws RunFailure */
+export async function playSeedsWith(name: string, play: (seed: number) => Promise<RunReport>, most: number): Promise<void> {
   const first = firstSeed();
-  const runs = runCount(options.runs);
+  const runs = runCount(most);
   const begunMs = performance.now();
   const sum = { calls: 0, unknown: 0, refused: 0, crashes: 0, undecided: 0 };
   for (let seed = first; seed < first + runs; seed += 1) {
     try {
-      const report = await playRun(seed, surround, options);
-      add(sum, report);
+      add(sum, await play(seed));
     } catch (error) {
       if (!(error instanceof RunFailure && error.cause instanceof Undecided)) throw error;
       sum.undecided += 1;

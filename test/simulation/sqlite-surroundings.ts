@@ -126,7 +126,7 @@ export function sqliteSurroundings(ground: Ground): Surroundings {
     "death after",
   ];
   return {
-    span: { leasesMs: [1_000, 2_000, 5_000, 60_000, 600_000], delaysMs: [1_000, 3_000], isExact: true },
+    span: { leasesMs: [1_000, 2_000, 5_000, 60_000, 600_000], delaysMs: [1_000, 3_000], isExact: true, sendsAgain: false },
     isTimed: true,
     isTold: false,
     mostUnknown: 8,
