@@ -89,12 +89,21 @@ function prepareFile(database: Database, settings: SqliteSettings): void {
   const pageBytes = database.pragma("page_size", { simple: true }) as number;
   if (!isNew && pages * pageBytes <= CHECK_AT_OPEN_BYTES) {
     const found = database.pragma("quick_check(1)", { simple: true });
+    // A page that cannot be read now says nothing of what is on it: a sound file is not to be replaced by a backup.
+    if (isUnread(found))
+      throw new QueueFSError("store-failed", `${settings.path}: the disk failed while the file was checked (${String(found)}); try again`);
     if (found !== "ok")
       throw new QueueFSError(
         "store-corrupt",
         `${settings.path}: the database is damaged (${String(found)}); stop all processes, copy the file and its -wal aside, restore a backup`,
       );
   }
+}
+
+/** Whether a check could not read a page: SQLite then answers with a text that ends in a code of SQLITE_IOERR (10 in its lowest byte). */
+function isUnread(found: unknown): boolean {
+  const code = /unable to get the page\. error code=(\d+)/.exec(String(found))?.[1];
+  return code !== undefined && (Number(code) & 0xff) === 10;
 }
 
 function checkLibrary(database: Database): void {
