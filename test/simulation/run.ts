@@ -63,6 +63,8 @@ export interface RunOptions {
   readonly clients?: number;
   readonly calls?: number;
   readonly inAir?: number;
+  /** Whether nothing goes wrong but what is put in between. */
+  readonly isCalm?: boolean;
   /** Put between the clients and their store: something deliberately broken, to see that it is found. */
   readonly between?: (backend: Backend, ground: Ground) => Backend;
 }
@@ -192,7 +194,7 @@ class Run {
   async #work(): Promise<void> {
     const calls = this.#options.calls ?? 60;
     while (this.#calls < calls) {
-      const moves = [...this.#surroundings.moves(this.#unknown < this.#surroundings.mostUnknown), ...this.#ownMoves()];
+      const moves = [...this.#surroundings.moves(this.#isFaulty), ...this.#ownMoves()];
       if (moves.length > 0) await this.#make(moves);
       else await this.#pass(this.#ground.clock.nextTimerMs ?? 1);
     }
@@ -229,6 +231,10 @@ class Run {
     if (this.#surroundings.isTimed && !isComplete(await statuses)) throw new Error(`not drained: ${JSON.stringify(await statuses)}`);
   }
 
+  get #isFaulty(): boolean {
+    return this.#options.isCalm !== true && this.#unknown < this.#surroundings.mostUnknown;
+  }
+
   #ownMoves(): Move[] {
     const { isTimed } = this.#surroundings;
     const inAir = [...this.#flights].filter((flight) => !flight.isDropped);
@@ -253,7 +259,7 @@ class Run {
         make: () => this.#ground.clock.stepWall(Math.floor(this.#choice.fraction() * 7_200_000) - 3_600_000),
       });
     }
-    if (this.#unknown < this.#surroundings.mostUnknown) moves.push({ weight: 0.5, text: "", make: () => this.#crash() });
+    if (this.#isFaulty) moves.push({ weight: 0.5, text: "", make: () => this.#crash() });
     return moves;
   }
 
