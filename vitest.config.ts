@@ -5,6 +5,7 @@ const PROJECTS = {
   unit: { built: false, testTimeout: 20_000 },
   conformance: { built: false, testTimeout: 60_000 },
   model: { built: false, testTimeout: 180_000 },
+  fuzz: { built: false, testTimeout: 600_000 },
   simulation: { built: false, testTimeout: 300_000 },
   faults: { built: false, testTimeout: 180_000 },
   compat: { built: false, testTimeout: 60_000 },

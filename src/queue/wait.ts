@@ -149,7 +149,7 @@ function checkWait(options: WaitOptions | undefined): CheckedWait {
       `timeoutMs must be a number of milliseconds, 0 or more, got ${given}; leave it out to wait for ever`,
     );
   }
-  const values = readOptions("waitComplete", WAIT_OPTIONS, typeof options === "object" ? others : options);
+  const values = readOptions("waitComplete", WAIT_OPTIONS, typeof options === "object" && options !== null ? others : options);
   const { pollIntervalMs, stallMs } = values;
   return { clock: systemClock, ...(values as WaitOptions), timeoutMs, pollIntervalMs, stallMs };
 }

@@ -72,13 +72,17 @@ const LOOKS_AT_ONCE = 5;
  * @throws the reason of `signal` when it is aborted
  */
 export async function waitTask(backend: TaskWaitBackend, id: TaskId, options: TaskWaitOptions = {}): Promise<Task> {
-  const { timeoutMs = Number.POSITIVE_INFINITY, ...others } = options;
-  if (typeof timeoutMs !== "number" || !(timeoutMs >= 0))
+  // A number in place of the options would be taken for none, and the wait would never end.
+  const isObject = typeof options === "object" && options !== null;
+  const { timeoutMs = Number.POSITIVE_INFINITY, ...others } = isObject ? options : {};
+  if (typeof timeoutMs !== "number" || !(timeoutMs >= 0)) {
+    const given = typeof timeoutMs === "number" ? String(timeoutMs) : quote(timeoutMs);
     throw new QueueFSError(
       "invalid-argument",
-      `timeoutMs must be a number of milliseconds, 0 or more, got ${quote(timeoutMs)}; leave it out to wait for ever`,
+      `timeoutMs must be a number of milliseconds, 0 or more, got ${given}; leave it out to wait for ever`,
     );
-  const { pollIntervalMs } = readOptions("a wait for a task", TASK_WAIT_OPTIONS, others);
+  }
+  const { pollIntervalMs } = readOptions("a wait for a task", TASK_WAIT_OPTIONS, isObject ? others : options);
   options.signal?.throwIfAborted();
   return new TaskWait(backend, id, { clock: systemClock, ...options, timeoutMs, pollIntervalMs }).run();
 }

@@ -1,7 +1,7 @@
 /** Slips of callers, found by a newcomer: none may read as "complete", make a queue that no surface can name, or lose work. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { NamedQueue, type QueueSelection, textCodec, Worker, type WorkerOptions, waitComplete } from "../../src/index.ts";
+import { batch, NamedQueue, type QueueSelection, Tasks, textCodec, Worker, type WorkerOptions, waitComplete } from "../../src/index.ts";
 import { type OpenStore, STORES } from "../support/stores.ts";
 
 describe.each(STORES)("slips over $name", (kind) => {
@@ -30,6 +30,15 @@ describe.each(STORES)("slips over $name", (kind) => {
     await expect(waitComplete(store.backend, selection as QueueSelection)).rejects.toMatchObject({ code: "invalid-argument" });
     await expect(store.backend.statuses(selection as QueueSelection)).rejects.toMatchObject({ code: "invalid-argument" });
     await expect(store.backend.mark(selection as QueueSelection)).rejects.toMatchObject({ code: "invalid-argument" });
+  });
+
+  test.each([5_000, null, "5s"])("options of a wait that are none, %j, are refused, and never taken for no limit", async (options) => {
+    const queue = new NamedQueue<string>(store.backend, "a", { codec: textCodec });
+    await queue.enqueue("x");
+    await expect(queue.waitComplete(options as never)).rejects.toMatchObject({ code: "invalid-argument" });
+    const tasks = new Tasks(store.backend);
+    const { id } = await tasks.create({ type: "t" }, [batch(queue, ["y"])]);
+    await expect(tasks.wait(id, options as never)).rejects.toMatchObject({ code: "invalid-argument" });
   });
 
   test.each(["../x", "a//b", "\ud800", "", 5, null])("a queue cannot be made under the name %j, also past the types", async (name) => {
