@@ -162,8 +162,8 @@ export interface Backend extends AsyncDisposable {
   // once it is sealed: as `cancelled` when it was cancelling, as `failed` when a message of it ended in failure or its producer failed, else
   // as `completed`. From then on it never changes, and its record is removed when `keepMs` of that status has passed.
   //
-  // `enqueue`, `ack` with forwards and `createTask` reject with `task-not-found` or `task-ended`, changing nothing, when they name a task that
-  // takes no more work. A nack, release or recovery of a message whose task is cancelling removes it, and a dequeue never hands one out. What
+  // `enqueue`, `ack` with forwards and `createTask` reject with `task-not-found` or `task-ended`, changing nothing, when a message that would be
+  // stored names a task that takes no more work; a repeat, known by its id, gets its first answer all the same. A nack, release or recovery of a message whose task is cancelling removes it, and a dequeue never hands one out. What
   // is cleared or removed with its queue counts as failed. A redrive returns a dead letter to its task while that goes on; after the end of
   // its task a redriven message belongs to none.
 

@@ -49,6 +49,14 @@ function readOption([type, bounds, standard, meaning]: readonly string[]): Recor
   return shown;
 }
 
+describe("docs/guarantees.md", () => {
+  it("names only tests that are there", () => {
+    const named = [...page("guarantees.md").matchAll(/`((?:test|src)\/[^`]+)`/g)].map((match) => match[1] as string);
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
 describe("docs/agfs.md", () => {
   it("lists every route of the AGFS file API, in order, and no other", () => {
     const rows = rowsAfter(page("agfs.md"), "## Endpoints").map(([methods, path, summary]) => ({

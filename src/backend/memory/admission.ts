@@ -97,7 +97,8 @@ export class Admission {
       this.#bytes += message.data.length;
       if (id !== undefined) this.#take(queue, id, digest);
     }
-    const task = message.task === undefined ? undefined : this.#resources.tasks.open(message.task);
+    // What is not stored needs no task that takes work: a repeat gets the first answer, also after the end of its task.
+    const task = message.task === undefined || outcome !== "enqueued" ? undefined : this.#resources.tasks.open(message.task);
     return { message, outcome, digest, task };
   }
 

@@ -203,7 +203,7 @@ export class SqliteBackend implements Backend {
       return this.#writer.run(
         (step) => {
           const row = step.queue(queue);
-          admitTasks(step, copies);
+          admitTasks(step, row, copies);
           return enqueueInto(step, row, copies);
         },
         { bytes: bytes + copies.length * ITEM_BYTES, grows: true, kind: ENQUEUE },

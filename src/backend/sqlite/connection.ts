@@ -101,7 +101,7 @@ function prepareFile(database: Database, settings: SqliteSettings): void {
 }
 
 /** Whether a check could not read a page: SQLite then answers with a text that ends in a code of SQLITE_IOERR (10 in its lowest byte). */
-function isUnread(found: unknown): boolean {
+export function isUnread(found: unknown): boolean {
   const code = /unable to get the page\. error code=(\d+)/.exec(String(found))?.[1];
   return code !== undefined && (Number(code) & 0xff) === 10;
 }

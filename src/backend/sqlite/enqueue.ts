@@ -40,9 +40,34 @@ export function enqueueInto(step: Step, queue: QueueRow, messages: readonly NewM
   return answers;
 }
 
-/** Checks that the tasks of messages take more work, before anything is written. @throws QueueFSError `task-not-found`, `task-ended` */
-export function admitTasks(step: Step, messages: readonly NewMessage[]): void {
-  for (const { task } of messages) if (task !== undefined) step.tasks.open(task);
+/**
+ * Checks that the tasks of the messages that are going to be stored take more work, before anything is written. What is not stored needs none: a
+ * repeat gets the first answer, also after the end of its task.
+ *
+ * @throws QueueFSError `task-not-found`, `task-ended`
+ */
+export function admitTasks(step: Step, queue: QueueRow, messages: readonly NewMessage[]): void {
+  let admitted: Set<MessageId> | undefined;
+  for (const { task, id } of messages) {
+    if (id !== undefined) {
+      if (admitted?.has(id) || (task !== undefined && isKnown(step, queue, id))) continue;
+      admitted ??= new Set();
+      admitted.add(id);
+    }
+    if (task !== undefined) step.tasks.open(task);
+  }
+}
+
+function isKnown(step: Step, queue: QueueRow, id: MessageId): boolean {
+  return knownFingerprint(step, queue, id) !== undefined;
+}
+
+/** What was stored under a chosen id, while that is remembered or its message is there. */
+function knownFingerprint(step: Step, queue: QueueRow, id: MessageId): Buffer | undefined {
+  const known = step.sql.chosenId.get(queue.life, id) as [number, number, Buffer, number] | undefined;
+  if (known === undefined) return undefined;
+  const [slot, sequence, fingerprint, forgetDue] = known;
+  return forgetDue > step.nowMs || messageExists(step, queue, slot, sequence, id) ? fingerprint : undefined;
 }
 
 function storeMessage(step: Step, queue: QueueRow, message: NewMessage, id: MessageId | null): EnqueueAnswer {
@@ -76,13 +101,8 @@ function storeMessage(step: Step, queue: QueueRow, message: NewMessage, id: Mess
 
 function enqueueChosen(step: Step, queue: QueueRow, message: NewMessage, id: MessageId): EnqueueAnswer {
   const fingerprint = fingerprintOf(message.data);
-  const known = step.sql.chosenId.get(queue.life, id) as [number, number, Buffer, number] | undefined;
-  if (known !== undefined) {
-    const [slot, sequence, knownFingerprint, forgetDue] = known;
-    if (forgetDue > step.nowMs || messageExists(step, queue, slot, sequence, id)) {
-      return { outcome: knownFingerprint.equals(fingerprint) ? "repeated" : "conflict", id };
-    }
-  }
+  const known = knownFingerprint(step, queue, id);
+  if (known !== undefined) return { outcome: known.equals(fingerprint) ? "repeated" : "conflict", id };
   const answer = storeMessage(step, queue, message, id);
   const forgetDue = Math.ceil(step.nowMs + step.context.rememberMs);
   step.sql.rememberChosenId.run(queue.life, id, queue.slot, queue.tail, fingerprint, forgetDue, forgetDue);

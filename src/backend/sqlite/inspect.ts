@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import type { Finding } from "../../core/message.ts";
-import { type Database, networkFileSystem } from "./connection.ts";
+import { type Database, isUnread, networkFileSystem } from "./connection.ts";
 import { findGoneSessions } from "./recovery.ts";
 import { isCorrupt } from "./sqlite-error.ts";
 import { statements } from "./statements.generated.ts";
@@ -46,6 +46,8 @@ function finding(severity: Finding["severity"], check: string, message: string):
 
 function checkIntegrity(database: Database): Finding {
   const rows = database.prepare("PRAGMA integrity_check(5)").pluck().all();
+  if (rows.some(isUnread))
+    return finding("error", "integrity", `the disk failed while the file was checked (${rows.join("; ")}); try again`);
   return rows.length === 1 && rows[0] === "ok"
     ? finding("ok", "integrity", "the database file is sound")
     : finding("error", "integrity", `the database file is damaged: ${rows.join("; ")}; ${DAMAGED}`);

@@ -13,11 +13,10 @@ import { withdraw } from "./task-cancelling.ts";
 
 /** Removes messages by receipt and stores what they forward. */
 export function ackItems(step: Step, queue: QueueRow, items: readonly AckItem[]): AckAnswer[] {
-  // All queues must exist, and all tasks take more work, before anything is written.
+  // All queues must exist, and all tasks that get messages take more work, before anything is written.
   for (const item of items) {
     for (const forward of item.forward ?? []) {
-      step.queue(forward.queue);
-      admitTasks(step, forward.messages);
+      admitTasks(step, step.queue(forward.queue), forward.messages);
     }
   }
   return items.map((item) => {

@@ -187,6 +187,8 @@ export class Writer {
 
   /** Runs all calls in one transaction; gives the answers after the commit. Throws, with nothing changed, when the transaction failed. */
   #transaction(calls: readonly Call[]): void {
+    // Where the last rollback failed this one is the next attempt.
+    this.#rollBack();
     this.#begin.run();
     const answers = new Array<Answer>(calls.length);
     const step = new Step(this.#context);
@@ -205,7 +207,7 @@ export class Writer {
       step.finish();
       this.#finishTransaction();
     } catch (error) {
-      if (this.#database.inTransaction) this.#rollback.run();
+      this.#rollBack();
       step.undo();
       throw error;
     }
@@ -259,11 +261,20 @@ export class Writer {
     for (const [position, answer] of dequeueTogether(step, dequeues).entries()) answers[dequeueIndexes[position] as number] = answer;
   }
 
+  /** Ends a transaction that is open. A failure of that must not take the place of what led to it. */
+  #rollBack(): void {
+    try {
+      if (this.#database.inTransaction) this.#rollback.run();
+    } catch (error) {
+      this.#settings.onError(error);
+    }
+  }
+
   #finishTransaction(): void {
     try {
       this.#commit.run();
     } catch (error) {
-      if (this.#database.inTransaction) this.#rollback.run();
+      this.#rollBack();
       if (isBusy(error) || isFull(error)) throw error;
       // The commit record may be in the log although its write or sync failed.
       throw new QueueFSError(

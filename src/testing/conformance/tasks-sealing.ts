@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { section } from "./case.ts";
-import { ack, JOBS, make, recoverAll, take } from "./steps.ts";
+import { ack, bytes, JOBS, make, name, recoverAll, refused, take, withId } from "./steps.ts";
 import { assertTask, batch, beginOpen, putFor } from "./task-steps.ts";
+
+const NEXT = name("next");
 
 /** The cases of the section "sealing tasks". */
 export const taskSealCases = section("sealing tasks", [
@@ -35,6 +37,37 @@ export const taskSealCases = section("sealing tasks", [
       await assertTask(backend, id, "running", { total: 2, unacked: 1 });
       await ack(backend, JOBS, await take(backend, JOBS));
       await assertTask(backend, id, "completed", { total: 2 });
+    },
+  },
+  {
+    name: "a repeat by id gets its first answer after its task has ended; what would be stored is refused, with all of its call",
+    async run({ backend }) {
+      await make(backend, JOBS, NEXT);
+      const { id: task } = await beginOpen(backend);
+      const first = withId("first", "1", { task });
+      const second = withId("second", "2", { task });
+      assert.deepEqual(await backend.enqueue(JOBS, [first]), [{ outcome: "enqueued", id: first.id }]);
+      await backend.sealTask(task);
+      await ack(backend, JOBS, await take(backend, JOBS));
+      await assertTask(backend, task, "completed");
+
+      assert.deepEqual(await backend.enqueue(JOBS, [first]), [{ outcome: "repeated", id: first.id }]);
+      assert.deepEqual(await backend.enqueue(JOBS, [{ ...first, data: bytes("x") }]), [{ outcome: "conflict", id: first.id }]);
+      for (const messages of [[second], [first, second], [first, { data: bytes("3"), task }], [withId("third", "1", { task }), first]]) {
+        await refused(() => backend.enqueue(JOBS, messages), "task-ended");
+      }
+      // The id is one of that queue.
+      await refused(() => backend.enqueue(NEXT, [first]), "task-ended");
+
+      // As what an ack forwards, too.
+      await backend.enqueue(NEXT, [{ data: bytes("source") }]);
+      const { receipt } = await take(backend, NEXT);
+      await refused(() => backend.ack(NEXT, [{ receipt, forward: [{ queue: JOBS, messages: [first, second] }] }]), "task-ended");
+      assert.deepEqual(await backend.ack(NEXT, [{ receipt, forward: [{ queue: JOBS, messages: [first] }] }]), [
+        { outcome: "acked", forwarded: [[{ outcome: "repeated", id: first.id }]] },
+      ]);
+      assert.deepEqual(await backend.status(JOBS), { pending: 0, processing: 0 });
+      await assertTask(backend, task, "completed", { total: 1 });
     },
   },
   {

@@ -215,6 +215,8 @@ class Run {
     await sleep(workMs - calmMs);
     await nemesis.end();
     await harming;
+    // One that still starts would begin unseen, and go on while the records are read.
+    while (this.#starting.size > 0) await Promise.all([...this.#starting]);
     const lost: number[] = [];
     const endClient = ({ child, name, slot }: Client): Promise<void> =>
       child.call("end").catch((error: unknown) => {

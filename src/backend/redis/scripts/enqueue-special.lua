@@ -4,7 +4,7 @@ Body    kind 10 begins with the number of tasks (2 bytes), per task length (1) a
         this operation (4), per message: flags as those of its entry (1 byte), delay in ms (6), fingerprint (20), length (4) and rest of the
         entry, from its flags on, without the numbers of tasks
 Answer  0, sequence of the first stored (6), per message 0 stored, 1 repeated, 2 conflict. The stored have sequences in a row.
-        2: nothing stored, the memory is full. 5: nothing stored, a task takes no more work.
+        2: nothing stored, the memory is full. 5: nothing stored, since a task that was to get a message takes no more work.
 Atomic because all messages of a call are stored in a row, and a chosen id and its message together.
 ]]
 -- Reads ids of tasks. Answers with the refusal of the first that takes no more work, if there is one, and where they end.
@@ -17,6 +17,28 @@ local function refusalOf(position)
     refused = refused or useTasks().refusal(id)
   end
   return refused, position
+end
+
+-- What is not stored needs no task that takes work: a repeat gets the first answer, also after the end of its task. Answers with the refusal of the
+-- first task of a body of kind 2 that is to get a message.
+local function refusalIn(queue, position, stop)
+  local memory, admitted = useMemory(), {}
+  check(queue, 12)
+  position = position + 4
+  while position < stop do
+    local flags, id, tail = nil, nil, nil
+    flags, tail, position = read(">BxxxxxxxxxxxxxxxxxxxxxxxxxxI4c0", ARGV[4], position)
+    local at = 2
+    if flags % 2 == 1 then
+      id = sub(tail, 3, 2 + byte(tail, 2))
+      at = 3 + #id
+    end
+    if not id or not (admitted[id] or memory.recall(queue, id)) then
+      if id then admitted[id] = true end
+      local refused = flags > 1 and tasks.refusal(sub(tail, at + 1, at + byte(tail, at)))
+      if refused then return refused end
+    end
+  end
 end
 
 -- `made`: the task that this call makes, whose id stands in none of the messages.
@@ -89,5 +111,6 @@ end
 
 transitions[10] = function(queue, position, stop)
   local refused, from = refusalOf(position)
+  if refused then refused = refusalIn(queue, from, stop) end
   return refused or transitions[2](queue, from, stop)
 end

@@ -2,7 +2,7 @@
 Ack and forward (kind 8): removes messages in processing and stores what they forward. Follows ack.lua and enqueue-special.lua. Uses other
 groups too.
 Body    number of groups used (2 bytes) and these groups (2 each), which must all exist; number of tasks (2), per task length (1) and id, which must
-        all take work; then per item: place, token and number of its task, or 0 (18), number of forwards (2),
+        take work where they get a message; then per item: place, token and number of its task, or 0 (18), number of forwards (2),
         per forward: group of its queue (2), length (4) and body of an enqueue of kind 2
 Answer  0, per item 0 stale, or 1 and per forward: length (4) and answer of the enqueue
         1: one of the queues is missing, nothing changed. 2: the memory is full, nothing changed. 5: a task takes no more work, likewise.
@@ -22,7 +22,21 @@ transitions[8] = function(queue, position, stop)
   check(queue, LEASES, HELD, BODIES, STATES, MEMORY, FORGET)
   local refused
   refused, position = refusalOf(position)
-  if refused then return refused end
+  if refused then
+    refused = nil
+    local at = position
+    while at < stop and not refused do
+      local forwards = read(">I2", operations, at + 18)
+      at = at + 20
+      for _ = 1, forwards do
+        local group, length
+        group, length, at = read(">I2I4", operations, at)
+        refused = refused or refusalIn(queues[group], at, at + length)
+        at = at + length
+      end
+    end
+    if refused then return refused end
+  end
   begin()
   if full then return "\2" end
   while position < stop do
