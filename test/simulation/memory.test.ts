@@ -6,7 +6,7 @@ import { playRun } from "./run.ts";
 import { firstSeed, playSeeds } from "./seeds.ts";
 
 it("memory answers as some order of its calls explains, whatever is lost, late or twice", async () => {
-  await playSeeds("memory", memorySurroundings, { runs: 1_500, calls: 60 });
+  await playSeeds("memory", memorySurroundings, { runs: 500, calls: 60 });
 });
 
 it("one seed is one run", async () => {

@@ -5,7 +5,7 @@ import { playPipeline } from "./pipeline-run.ts";
 import { firstSeed, playSeedsWith } from "./seeds.ts";
 
 it("tasks end when, and only when, all of their work is done, whoever dies", async () => {
-  await playSeedsWith("workers and tasks", (seed) => playPipeline(seed), 300);
+  await playSeedsWith("workers and tasks", (seed) => playPipeline(seed), 100);
 });
 
 it("one seed is one run", async () => {

@@ -6,7 +6,7 @@ import { firstSeed, playSeeds } from "./seeds.ts";
 import { sqliteSurroundings } from "./sqlite-surroundings.ts";
 
 it("sqlite answers as some order of its calls explains, whichever statement fails or dies", async () => {
-  await playSeeds("sqlite", sqliteSurroundings, { runs: 300, calls: 60 });
+  await playSeeds("sqlite", sqliteSurroundings, { runs: 200, calls: 60 });
 });
 
 it("one seed is one run", async () => {
