@@ -1,10 +1,10 @@
-/** The short form of `npm run faults`: clients under faults on each backend, every answer checked. QUEUEFS_FAULTS_SECONDS makes it longer. */
+/** The short form of `npm run faults`, two minutes in all: clients under faults on each backend, every answer checked. QUEUEFS_FAULTS_SECONDS makes it longer. */
 
 import { expect, test } from "vitest";
 import { describeReport } from "./proof/describe.ts";
 import { prove } from "./proof/runner.ts";
 
-const seconds = Number(process.env.QUEUEFS_FAULTS_SECONDS ?? 25);
+const seconds = Number(process.env.QUEUEFS_FAULTS_SECONDS ?? 40);
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 test.each(["sqlite", "redis", "http"] as const)(
