@@ -2,7 +2,8 @@
 
 import type { MessageId, QueueName, TaskId } from "../core/names.ts";
 import type { TaskChange } from "../core/task.ts";
-import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
+import type { EnqueueOptions } from "./enqueue-options.ts";
+import type { ForwardTarget } from "./named-queue.ts";
 
 /** What a handler answers when it is neither done nor throws. Made by {@link retryAfter} and {@link giveUp}. */
 export type Verdict =

@@ -19,6 +19,7 @@ import type { WaitedStatus } from "./clear-watch.ts";
 import { type Codec, jsonCodec } from "./codec.ts";
 import { type ConsumeOptions, consume } from "./consume.ts";
 import { Delivery, type DeliveryContext } from "./delivery.ts";
+import { checkEnqueueOptions, type EnqueueOptions } from "./enqueue-options.ts";
 import { errorText } from "./error-text.ts";
 import type { Handler } from "./handler.ts";
 import { type LeaseHolding, leasesOf } from "./lease-holding.ts";
@@ -55,21 +56,6 @@ export interface NamedQueueOptions<Value> {
   readonly onEnqueue?: (value: Value) => Value | Promise<Value>;
   /** The time; the host's unless given. */
   readonly clock?: Clock;
-}
-
-/** How a value is enqueued. */
-export interface EnqueueOptions {
-  /** An id that makes a repeat safe: the same id within ten minutes, or while the message exists, stores nothing anew. */
-  readonly id?: string;
-  /** Not to be delivered before so many milliseconds have passed. 0 to 366 days. */
-  readonly delayMs?: number;
-  /** Not to be delivered before this instant of the wall clock; one in the past means now. */
-  readonly at?: Date;
-  /**
-   * The task that is to own the message. Absent: the task of the handler, or of the `tasks.run`, that encloses the call, if it is of this
-   * store; else none. `null`: none in any case.
-   */
-  readonly task?: string | null;
 }
 
 /** The status of a queue, and beside it what this process has seen, which cannot influence it. */
@@ -124,6 +110,7 @@ export class NamedQueue<Value = unknown> {
 
   /** The message of a value, after the hook. @throws QueueFSError `invalid-argument` for a value that the codec refuses */
   async encode(value: Value, options: EnqueueOptions = {}): Promise<NewMessage> {
+    checkEnqueueOptions(options);
     const hooked = this.#options.onEnqueue === undefined ? value : await this.#options.onEnqueue(value);
     const data = await this.#codec.encode(hooked);
     const delayMs = this.#delayOf(options);
@@ -132,7 +119,8 @@ export class NamedQueue<Value = unknown> {
     return {
       data,
       ...(id === undefined ? {} : { id }),
-      ...(delayMs > 0 ? { delayMs } : {}),
+      // Anything but a number is the store's to refuse; dropped here, it would mean "at once".
+      ...(delayMs === 0 ? {} : { delayMs }),
       ...(task === undefined ? {} : { task }),
     };
   }

@@ -8,10 +8,11 @@ import type { QueueName } from "../core/names.ts";
 import { rest } from "./availability.ts";
 import { tell } from "./callback.ts";
 import type { Delivery } from "./delivery.ts";
+import { type EnqueueOptions, enqueueOptionsFor } from "./enqueue-options.ts";
 import { errorText } from "./error-text.ts";
 import { Forwardings } from "./forwarding.ts";
 import type { Handler, HandlerContext, Verdict } from "./handler.ts";
-import type { EnqueueOptions, ForwardTarget } from "./named-queue.ts";
+import type { ForwardTarget } from "./named-queue.ts";
 import { cancellationsOf } from "./task-watch.ts";
 import type { Telemetry } from "./telemetry.ts";
 import { isTracingLoading, tracing } from "./tracing.ts";
@@ -170,7 +171,7 @@ class Run<Value> {
 
   async #addForward<Target>(target: ForwardTarget<Target>, value: Target, options?: EnqueueOptions): Promise<void> {
     const [message] = await Promise.all([
-      target.encode(value, options?.task === undefined ? { ...options, task: this.#delivery.task ?? null } : options),
+      target.encode(value, options?.task === undefined ? enqueueOptionsFor(this.#delivery.task ?? null, options) : options),
       target.ensure(),
     ]);
     if (this.#ended)

@@ -2,7 +2,7 @@
 
 import { QueueFSError } from "../core/errors.ts";
 import type { Forward } from "../core/message.ts";
-import type { EnqueueOptions, ForwardTarget } from "../queue/index.ts";
+import { type EnqueueOptions, enqueueOptionsFor, type ForwardTarget } from "../queue/index.ts";
 
 /** Values for one queue; made by {@link batch}. */
 export interface Batch {
@@ -26,7 +26,7 @@ export function batch<Value>(
   return {
     async encode() {
       const [messages] = await Promise.all([
-        Promise.all(values.map((value, index) => queue.encode(value, { ...options(value, index), task: null }))),
+        Promise.all(values.map((value, index) => queue.encode(value, enqueueOptionsFor(null, options(value, index))))),
         queue.ensure(),
       ]);
       return { queue: queue.name, messages };

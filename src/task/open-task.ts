@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../core/clock.ts";
 import { isQueueFSError, producerLost, type QueueFSError } from "../core/errors.ts";
 import type { MessageId, TaskId } from "../core/names.ts";
 import type { Task, TaskChange } from "../core/task.ts";
-import { cancellationsOf, type EnqueueOptions, errorText, type NamedQueue, runInTask } from "../queue/index.ts";
+import { cancellationsOf, type EnqueueOptions, enqueueOptionsFor, errorText, type NamedQueue, runInTask } from "../queue/index.ts";
 
 /** A producer renews its lease when a third of it has passed, so that two renewals may fail before it ends. */
 const RENEWALS_PER_LEASE = 3;
@@ -49,8 +49,8 @@ export class OpenTask implements AsyncDisposable {
   }
 
   /** Stores a value for the task. @throws QueueFSError `task-ended` */
-  enqueue<Value>(queue: NamedQueue<Value>, value: Value, options: EnqueueOptions = {}): Promise<MessageId> {
-    return queue.enqueue(value, { ...options, task: this.id });
+  enqueue<Value>(queue: NamedQueue<Value>, value: Value, options?: EnqueueOptions): Promise<MessageId> {
+    return queue.enqueue(value, enqueueOptionsFor(this.id, options));
   }
 
   /** Stores values for the task, in one step. @throws QueueFSError `task-ended` */
@@ -59,7 +59,7 @@ export class OpenTask implements AsyncDisposable {
     values: readonly Value[],
     options: (value: Value, index: number) => EnqueueOptions = () => ({}),
   ): Promise<MessageId[]> {
-    return queue.enqueueMany(values, (value, index) => ({ ...options(value, index), task: this.id }));
+    return queue.enqueueMany(values, (value, index) => enqueueOptionsFor(this.id, options(value, index)));
   }
 
   /** Calls `work`; what it enqueues into named queues of this store belongs to the task. */

@@ -41,6 +41,20 @@ describe.each(STORES)("slips over $name", (kind) => {
     await expect(tasks.wait(id, options as never)).rejects.toMatchObject({ code: "invalid-argument" });
   });
 
+  test.each([{ delay: 5_000 }, { dealyMs: 5_000 }, "my-id", null, 5, { at: 5_000 }, { delayMs: "5s" }])(
+    "options of an enqueue that are none, %j, are refused, and nothing is stored",
+    async (options) => {
+      const queue = new NamedQueue<string>(store.backend, "a", { codec: textCodec });
+      await queue.ensure();
+      await expect(queue.enqueue("x", options as never)).rejects.toMatchObject({ code: "invalid-argument" });
+      await expect(queue.enqueueMany(["x"], () => options as never)).rejects.toMatchObject({ code: "invalid-argument" });
+      const from = new NamedQueue<string>(store.backend, "from", { codec: textCodec });
+      await from.enqueue("y");
+      expect(await from.dequeue((_value, context) => context.forward(queue, "z", options as never))).toBe("retry");
+      expect(await queue.size()).toBe(0);
+    },
+  );
+
   test.each(["../x", "a//b", "\ud800", "", 5, null])("a queue cannot be made under the name %j, also past the types", async (name) => {
     await expect(store.backend.createQueue(name as never)).rejects.toMatchObject({ code: "invalid-name" });
     await expect(store.backend.createQueue("a/ack" as never)).rejects.toMatchObject({ code: "reserved-name" });

@@ -159,20 +159,29 @@ export function readRedisOptions(options: RedisOptions | undefined): RedisSettin
   return { ...values, client, clock, random, onError };
 }
 
-function checkUrl(url: string): void {
-  let protocol: string | undefined;
-  try {
-    protocol = new URL(url).protocol;
-  } catch {
-    // Not a URL at all: the same words serve.
-  }
-  if (protocol !== "redis:" && protocol !== "rediss:") {
-    // The value may hold a password and is not repeated.
+/** Takes a url apart as the client library will. Its value may hold a password and is not repeated. */
+function checkUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "redis:" && url.protocol !== "rediss:")) {
     throw new QueueFSError(
       "invalid-argument",
       "openRedis: option url must be redis://host:port or rediss://host:port, with user and password if needed",
     );
   }
+  try {
+    decodeURIComponent(url.username);
+    decodeURIComponent(url.password);
+  } catch {
+    throw new QueueFSError(
+      "invalid-argument",
+      "openRedis: the user or password in the url is not percent-encoded UTF-8; write a percent sign as %25",
+    );
+  }
+  if (!/^(?:\/\d{0,9})?$/.test(url.pathname))
+    throw new QueueFSError(
+      "invalid-argument",
+      "openRedis: the path of the url must be the number of a database, such as redis://host:6379/1",
+    );
 }
 
 function warn(error: unknown): void {
