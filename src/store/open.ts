@@ -47,7 +47,7 @@ export async function openStore(location: string, options: StoreOptions = {}): P
   switch (scheme) {
     case "memory": {
       if (location.length > "memory:".length)
-        throw new QueueFSError("invalid-argument", `a memory store has no name, got ${quote(location)}; write memory:`);
+        throw new QueueFSError("invalid-argument", "a memory store has no name and no host; write memory: and nothing behind it");
       const { openMemory } = await import("../backend/memory/index.ts");
       return openMemory(options);
     }
@@ -84,8 +84,10 @@ function readServerLocation(location: string): { url: string; namespace?: string
   }
   const namespace = url.searchParams.get("namespace");
   for (const name of url.searchParams.keys()) {
-    if (name !== "namespace")
-      throw new QueueFSError("invalid-argument", `a server's location has no parameter ${quote(name)}; it has namespace`);
+    if (name === "namespace") continue;
+    // A question mark in a password makes its rest look like a parameter.
+    const shown = url.search.includes("@") ? "that it is given; write a question mark in a password as %3F" : quote(name);
+    throw new QueueFSError("invalid-argument", `a server's location has no parameter ${shown}; it has namespace`);
   }
   url.search = "";
   return { url: url.href, ...(namespace === null ? {} : { namespace }) };

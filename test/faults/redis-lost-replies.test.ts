@@ -6,7 +6,7 @@ import type { Backend } from "../../src/backend/contract.ts";
 import { openRedis, type RedisOptions } from "../../src/backend/redis/index.ts";
 import { PROGRAMS } from "../../src/backend/redis/programs.ts";
 import { isQueueFSError } from "../../src/core/errors.ts";
-import { type MessageId, parseQueueName } from "../../src/core/names.ts";
+import { type MessageId, parseChosenTaskId, parseQueueName } from "../../src/core/names.ts";
 import { type RedisServer, startRedisServer } from "../support/redis-server.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
@@ -299,6 +299,41 @@ test("a request that reaches the server after its repeat, and after the next one
     "first",
     ...Array.from({ length: 8 }, (_, index) => `later ${index}`),
   ]);
+});
+
+test("a dequeue that reaches the server after its repeat has found nothing hands out nothing", async () => {
+  for (const isKnown of [false, true]) {
+    // The first dequeue of a queue goes another way than those after it; and a queue to which something comes back, too.
+    if (isKnown) await backend.dequeue(JOBS);
+    proxy.keepsRequests = true;
+    const first = backend.dequeue(JOBS);
+    first.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    proxy.keepsRequests = false;
+    proxy.cut();
+    expect(await first).toEqual([]);
+    await direct.enqueue(JOBS, [{ data: bytes("a") }]);
+    await proxy.deliverLate();
+    expect(await direct.status(JOBS)).toEqual({ pending: 1, processing: 0 });
+    const [message] = await backend.dequeue(JOBS);
+    expect(message).toMatchObject({ deliveryCount: 1 });
+    await backend.ack(JOBS, [{ receipt: (message as NonNullable<typeof message>).receipt }]);
+  }
+});
+
+test("an enqueue that reaches the server after its repeat was refused stores nothing", async () => {
+  const task = (await direct.createTask({ type: "import", id: parseChosenTaskId("one") })).task.id;
+  proxy.keepsRequests = true;
+  const first = backend.enqueue(JOBS, [{ data: bytes("a"), task }]);
+  first.catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  proxy.keepsRequests = false;
+  proxy.cut();
+  await expect(first).rejects.toMatchObject({ code: "task-ended" });
+  await direct.removeTask(task);
+  await direct.createTask({ type: "import", id: task, producer: { leaseMs: 60_000 } });
+  await proxy.deliverLate();
+  expect(await direct.status(JOBS)).toEqual({ pending: 0, processing: 0 });
 });
 
 test("a reply that never comes is an unknown outcome, not an empty one; the lease heals it", async () => {

@@ -62,8 +62,6 @@ class SimulatedClient extends EventEmitter {
   }
 
   async connect(): Promise<void> {
-    // A copy that arrives after its repeat was answered is a fault of its own, made only where it is asked for: see LateCopies.
-    if (!this.#wire.late.overtaken) this.#wire.late.commands = this.#wire.late.commands.filter(({ client }) => client !== this);
     this.status = "connect";
     this.emit("connect");
     this.status = "ready";
@@ -123,13 +121,11 @@ class SimulatedClient extends EventEmitter {
 }
 
 /**
- * Copies of commands whose connection is gone. With `overtaken` they may arrive even after the same call was sent again on a new connection and
- * answered. A dequeue whose repeat found the queue empty is then not known to the server, since an empty answer writes nothing, and its late
- * copy hands out messages to nobody, until their lease ends.
+ * Copies of commands whose connection is gone. They may arrive even after the same call was sent again on a new connection and answered, and must
+ * then do nothing.
  */
 interface LateCopies {
   commands: InAir[];
-  readonly overtaken: boolean;
 }
 
 /** All connections of one run. */
@@ -204,24 +200,15 @@ class Wire {
   }
 }
 
-function isOvertakingAsked(): boolean {
-  const { QUEUEFS_SIMULATION_OVERTAKEN: asked } = process.env;
-  return asked === "1";
-}
-
 let namespaces = 0;
 
-/**
- * Namespaces of one server, a new one for each run.
- *
- * @param overtaken whether a copy of a command may arrive after its repeat was answered, which today's backend does not bear in every case
- */
-export function redisSurroundings(server: () => Server, overtaken = isOvertakingAsked()): (ground: Ground) => Surroundings {
+/** Namespaces of one server, a new one for each run. */
+export function redisSurroundings(server: () => Server): (ground: Ground) => Surroundings {
   return (ground) => {
     const { clock, random, tell } = ground;
     namespaces += 1;
     const namespace = `simulation-${process.pid}-${namespaces}`;
-    const wire = new Wire({ commands: [], overtaken });
+    const wire = new Wire({ commands: [] });
     const clients: SimulatedClient[] = [];
     const opened: Backend[] = [];
     return {

@@ -57,6 +57,9 @@ export function encodeScriptCall(program: Program, whole: boolean, keys: Encoded
   return buffer.subarray(0, at);
 }
 
+/** In the last byte of a header (scripts/frame.lua): its call was sent before, and that copy may still be under way. */
+export const IS_REPEAT = 2;
+
 /** One call of a script. */
 export class ScriptCall implements Call {
   readonly changes: boolean;
@@ -64,6 +67,7 @@ export class ScriptCall implements Call {
   readonly #keys: EncodedKeys;
   readonly #values: readonly Argument[];
   readonly #makeRaw: MakeRawCommand;
+  #copies = 0;
 
   constructor(program: Program, changes: boolean, keys: EncodedKeys, values: readonly Argument[], makeRaw: MakeRawCommand) {
     this.changes = changes;
@@ -73,7 +77,15 @@ export class ScriptCall implements Call {
     this.#makeRaw = makeRaw;
   }
 
+  /** Whether it was sent more than once. */
+  get isRepeat(): boolean {
+    return this.#copies > 1;
+  }
+
   send(client: OwnClient, whole: boolean): Promise<unknown> {
+    this.#copies += 1;
+    const [header] = this.#values;
+    if (this.changes && this.isRepeat && typeof header === "object") header[header.length - 1] = (header.at(-1) ?? 0) | IS_REPEAT;
     try {
       return this.#send(client, whole);
     } catch (error) {

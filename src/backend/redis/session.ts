@@ -7,7 +7,7 @@ import type { Argument } from "./client.ts";
 import { frameKeys, type Keys } from "./keys.ts";
 import type { RedisSettings } from "./options.ts";
 import type { Program } from "./programs.ts";
-import { type EncodedKeys, encodeKeys, joinKeys, ScriptCall, type ScriptRunner } from "./script-call.ts";
+import { type EncodedKeys, encodeKeys, IS_REPEAT, joinKeys, ScriptCall, type ScriptRunner } from "./script-call.ts";
 
 /** How long the server keeps the answers of a session that has fallen silent, in milliseconds: far longer than a call is repeated. */
 export const SESSION_KEPT_MS = 10 * 60 * 1000;
@@ -61,9 +61,9 @@ export class Session {
   }
 
   /** Runs a script that begins with the frame, as the next call of a lane that has none in the air. */
-  run(lane: Lane, program: Program, store: string, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
+  async run(lane: Lane, program: Program, store: string, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
     lane.number += 1;
-    return this.#send(lane, program, store, joinKeys([this.#ownKeys, keys]), values);
+    return (await this.#send(lane, program, store, joinKeys([this.#ownKeys, keys]), values)).reply;
   }
 
   /**
@@ -79,13 +79,21 @@ export class Session {
     otherwise: General,
   ): Promise<PlainReply> {
     lane.number += 1;
-    const reply = await this.#send(lane, plain, life.store, joinKeys([this.#sessionKey, keys]), [body]);
+    const { reply, wasRepeated } = await this.#send(lane, plain, life.store, joinKeys([this.#sessionKey, keys]), [body]);
     if (reply.length > 0) return { reply, wasPlain: true };
     const { program, store, keys: generalKeys, values } = otherwise();
-    return { reply: await this.#send(lane, program, store, joinKeys([this.#ownKeys, generalKeys]), values), wasPlain: false };
+    const general = await this.#send(lane, program, store, joinKeys([this.#ownKeys, generalKeys]), values, wasRepeated);
+    return { reply: general.reply, wasPlain: false };
   }
 
-  #send(lane: Lane, program: Program, store: string, keys: EncodedKeys, values: readonly Argument[]): Promise<Buffer> {
+  async #send(
+    lane: Lane,
+    program: Program,
+    store: string,
+    keys: EncodedKeys,
+    values: readonly Argument[],
+    isRepeat = false,
+  ): Promise<{ readonly reply: Buffer; readonly wasRepeated: boolean }> {
     const header = Buffer.allocUnsafe(18);
     header[0] = lane.index;
     header.writeUIntBE(lane.number, 1, 6);
@@ -93,14 +101,14 @@ export class Session {
     header.writeUInt32BE(SESSION_KEPT_MS, 13);
     const now = this.#settings.clock.monotonicMs();
     const renew = now - this.#renewedMs >= RENEW_MS;
-    header[17] = renew ? 1 : 0;
+    header[17] = (renew ? 1 : 0) | (isRepeat ? IS_REPEAT : 0);
     this.#isUsed = true;
     const call = new ScriptCall(program, true, keys, [header, store, this.#channel, ...values], this.#runner.makeRaw);
-    const reply = this.#runner.connection.run(call);
+    const reply = await this.#runner.connection.run(call);
     // Where it fails the next call renews.
-    if (renew) reply.then(() => (this.#renewedMs = now)).catch(() => {});
+    if (renew) this.#renewedMs = now;
     // All scripts with the frame answer with bytes; their readers assert that there are as many as they say.
-    return reply as Promise<Buffer>;
+    return { reply: reply as Buffer, wasRepeated: call.isRepeat };
   }
 
   /** Forgets the answers kept on the server. Best effort: they vanish by themselves. */

@@ -22,5 +22,6 @@ call("ZADD", KEYS[13], "0", ARGV[4])
 call("HINCRBY", KEYS[11], "change", 1)
 changed = true
 local answer = "\1" .. pack(">I6", life)
-finish(answer, ARGV[4])
+local fault = finish(answer, ARGV[4])
+if fault then return fault end
 return answer

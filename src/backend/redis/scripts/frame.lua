@@ -9,7 +9,7 @@ KEYS  1 session (hash: lane -> number (6 bytes) and answer)
         in microseconds -> what), 7 task failures, 8 task queues (sorted sets, by text), 9 task counts (hash), 10 task searches (set):
         tasks.lua tells of them
 ARGV  1 header: lane (1 byte), number (6), how long ids are remembered in ms (6), how long a silent session is kept in ms (4),
-        whether to renew that (1)
+        bits: 1 to renew that, 2 an earlier copy of this call may still be under way (1)
       2 id of the store
       3 channel on which changes are told
 Errors  UNCERTAIN, SUPERSEDED: see below. Any error means that nothing was written.
@@ -58,12 +58,17 @@ local function begin()
   end
 end
 
--- Called after the last write, with the answer that a repeat shall get and the names of the changed queues, joined by NUL.
+local sessionMs, bits = read(">I4B", header, 14)
+local isRepeat = bits > 1
+
+-- Called after the last write, with the answer that a repeat shall get and the names of the changed queues, joined by NUL. Of a call that was sent
+-- more than once each answer is kept, also one that changed nothing: a copy that comes late must not act after its caller has that answer. Where
+-- nothing was changed and that cannot be kept, it answers with an error.
 local function finish(answer, names)
-  if changed or (begun and not full) then
-    call("HSET", KEYS[1], lane, numberText .. answer)
-    local sessionMs, renew = read(">I4B", header, 14)
-    if renew == 1 or not last then call("PEXPIRE", KEYS[1], sessionMs) end
+  if changed or isRepeat or (begun and not full) then
+    local kept = (changed and call or redis.pcall)("HSET", KEYS[1], lane, numberText .. answer)
+    if type(kept) == "table" then return redis.error_reply("UNCERTAIN the memory of the server is full, so that a late copy of this call would not be known") end
+    if bits % 2 == 1 or not last then call("PEXPIRE", KEYS[1], sessionMs) end
   end
   -- Nobody's call fails because it may not be told of.
   if changed then redis.pcall("PUBLISH", ARGV[3], names) end

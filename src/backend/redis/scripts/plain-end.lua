@@ -4,6 +4,6 @@ Plain: the last part, as `finish` in frame.lua. Follows one of the plain scripts
 ]]
 kept = kept or answer
 call("HSET", KEYS[1], sub(header, 1, 1), sub(header, 2, 7) .. (whole or pack(">I4", #kept) .. kept))
-if not last or byte(header, 18) == 1 then call("PEXPIRE", KEYS[1], (read(">I4", header, 14))) end
+if not last or byte(header, 18) % 2 == 1 then call("PEXPIRE", KEYS[1], (read(">I4", header, 14))) end
 redis.pcall("PUBLISH", ARGV[3], sub(record, 94))
 return answer

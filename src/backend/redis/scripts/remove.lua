@@ -28,5 +28,6 @@ call("HINCRBY", KEYS[11], "change", 1)
 changed = true
 if tasks then tasks.conclude() end
 local answer = pack(">I6", count)
-finish(answer, table.concat(names, "\0"))
+local fault = finish(answer, table.concat(names, "\0"))
+if fault then return fault end
 return answer

@@ -64,11 +64,12 @@ while position <= size do
 end
 
 if tasks then tasks.conclude() end
-if changed or begun then
+if changed or begun or isRepeat then
   local names = {}
   for index = 1, #queues do
     if queues[index] and queues[index].changed then names[#names + 1] = sub(queues[index].record, 94) end
   end
-  finish(table.concat(kept), table.concat(names, "\0"))
+  local fault = finish(table.concat(kept), table.concat(names, "\0"))
+  if fault then return fault end
 end
 return table.concat(answers)

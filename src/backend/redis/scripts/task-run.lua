@@ -46,5 +46,6 @@ for index = 1, #queues do
   if queues[index] and queues[index].changed then names[#names + 1] = sub(queues[index].record, 94) end
 end
 local answer = table.concat(pieces)
-finish(answer, table.concat(names, "\0"))
+local fault = finish(answer, table.concat(names, "\0"))
+if fault then return fault end
 return answer
