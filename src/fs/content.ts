@@ -38,7 +38,8 @@ export class Content {
         if (this.#isListing) this.#forget(Math.min(offset, this.#end));
       }
       const bytes = this.#copy(offset, Math.min(this.#end, offset + length));
-      if (this.#isListing) this.#forget(offset + bytes.byteLength);
+      // A read behind the end of a listing has read no more than the end.
+      if (this.#isListing) this.#forget(Math.min(offset + bytes.byteLength, this.#end));
       return bytes;
     });
   }

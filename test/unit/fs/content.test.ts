@@ -58,6 +58,12 @@ describe("content", () => {
     }
   });
 
+  test("a read far behind the end of a short listing makes it forget nothing", async () => {
+    const content = new Content(slowly([Uint8Array.of(1, 2), Uint8Array.of(3)], { count: 0 }), true);
+    expect(await content.read(LISTING_KEEP_BYTES + 1_000, 5)).toEqual(new Uint8Array());
+    expect(await content.read(0, 5)).toEqual(Uint8Array.of(1, 2, 3));
+  });
+
   test("a source that fails is never taken for the end", async () => {
     const failure = new QueueFSError("store-unreachable", "away");
     async function* failing(): AsyncGenerator<Uint8Array> {
