@@ -112,6 +112,8 @@ function idOf(name: string, instant: Date): string {
  * @throws QueueFSError `invalid-argument`, `dependency-missing`
  */
 export async function instantsOf(rhythm: Rhythm): Promise<(afterMs: number) => number | undefined> {
+  if (typeof rhythm !== "object" || rhythm === null)
+    throw new QueueFSError("invalid-argument", `a rhythm is { everyMs } or { cron, timeZone }, got ${quote(rhythm)}`);
   if ("everyMs" in rhythm) {
     const everyMs = checkInteger("everyMs", rhythm.everyMs, SHORTEST_RHYTHM_MS, LONGEST_RHYTHM_MS);
     return (afterMs) => (Math.floor(afterMs / everyMs) + 1) * everyMs;

@@ -25,9 +25,21 @@ export function isCorrupt(error: unknown): boolean {
   return code !== undefined && (code.startsWith("SQLITE_CORRUPT") || code === "SQLITE_NOTADB");
 }
 
-/** The error of the table for an error of SQLite; other errors are passed through. */
+/** Whether an error is one that code meets in rows that are not there, or hold what QueueFS did not write: nothing else of a step throws these. */
+function isOfRows(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
+/** The error of the table for an error of SQLite, and for what rows do that somebody changed; other errors are passed through. */
 export function translate(error: unknown, path: string): unknown {
   const code = sqliteCode(error);
+  if (code === undefined && isOfRows(error)) {
+    return new QueueFSError(
+      "store-corrupt",
+      `${path}: rows are missing, or hold what QueueFS did not write (${String(error)}); run queuefs doctor, restore a backup`,
+      { cause: error },
+    );
+  }
   if (code === undefined) return error;
   const words = error instanceof Error ? error.message : String(error);
   const cause = { cause: error };

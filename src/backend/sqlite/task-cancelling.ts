@@ -1,5 +1,6 @@
 /** Removing the messages of cancelled tasks. */
 
+import { QueueFSError, quote } from "../../core/errors.ts";
 import { TASK_STEP_ITEMS } from "../../core/limits.ts";
 import { DELAYED, PROCESSING, READY, removeMessage } from "./place.ts";
 import type { QueueRow, Step } from "./step.ts";
@@ -45,6 +46,12 @@ export function removePending(step: Step, task: TaskState, bounds: TaskSearchBou
       step.sql.saveSearch.run(null, null, task.number);
       return { removed, more: false };
     }
+    // Beyond what a number can tell apart, the next slot would be the same for ever.
+    if (!Number.isSafeInteger(next[0]))
+      throw new QueueFSError(
+        "store-corrupt",
+        `task ${quote(task.id)} has counts at the slot ${next[0]}, which no store has; run queuefs doctor`,
+      );
     if (next[0] !== slot) [slot, sequence] = [next[0], 0];
     const stretch = bounds.looks > 0 ? removeStretch(step, task, slot, sequence, bounds) : { removed: 0, end: sequence };
     removed += stretch.removed;
