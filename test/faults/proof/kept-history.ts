@@ -1,6 +1,7 @@
 /** Histories that showed a violation, kept in a file and checked again. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { check } from "./check/check.ts";
 import type { Report } from "./check/promises.ts";
 import type { Fault, History, Operation } from "./operation.ts";
@@ -9,6 +10,7 @@ import { type ProofBackend, promisesOf } from "./place.ts";
 /** Writes a history, a line for each operation and fault. */
 export function keepHistory(path: string, backend: ProofBackend, { operations, faults, drained }: History): void {
   const lines = [{ backend, drained }, ...faults.map((fault) => ({ fault })), ...operations];
+  mkdirSync(dirname(path), { recursive: true });
   // JSON has no Infinity; what has no end was never answered.
   writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }

@@ -257,6 +257,8 @@ class Run {
     const { backend: kind, seed, keepFolder } = this.#options;
     if (keepFolder !== undefined && report.violations.length > 0)
       keepHistory(join(keepFolder, `${kind}-${seed}-${this.#epochs}.jsonl`), kind, history);
+    // Told at once: whoever lets it run for an hour wants to know.
+    for (const { property, text } of report.violations.slice(0, 3)) this.#options.onProgress?.(`${property}: ${text}`);
     for (const record of [...this.#records.splice(0), file]) rmSync(record, { force: true });
     const violations = Object.values(this.#tallies).reduce((sum, tally) => sum + tally.violations, 0);
     const memory = Math.round(process.memoryUsage().rss / 2 ** 20);
