@@ -17,7 +17,7 @@ function numberFrom(variable: string, otherwise: number): number {
 }
 
 /** Cases of a property of middling cost. */
-const RUNS = numberFrom("QUEUEFS_FUZZ_RUNS", 100);
+const RUNS = numberFrom("QUEUEFS_FUZZ_RUNS", 50);
 /** The seed of all properties of one run. */
 const SEED = numberFrom("QUEUEFS_FUZZ_SEED", randomInt(2 ** 31));
 

@@ -23,7 +23,7 @@ import { ending, hold } from "./fuzzing.ts";
 import { anyBytes, anyJson, anyNumber, anyText, anyValue } from "./values.ts";
 
 test("messages come out of a frame, and of JSON, as they went in", () => {
-  hold<[Uint8Array[]]>([fc.array(anyBytes, { maxLength: 5 })], 10, (payloads) => {
+  hold<[Uint8Array[]]>([fc.array(anyBytes, { maxLength: 5 })], 3, (payloads) => {
     const messages = payloads.map((data, index) => ({ data, id: `i${index}` as MessageId }));
     const beside = new BytesBeside();
     const frame = encodeFrame(
