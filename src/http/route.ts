@@ -93,7 +93,10 @@ export interface Route {
    * `store`: it cannot call it.
    */
   readonly scope: "queue" | "body" | "none" | "store";
-  /** Whether its answers are remembered, so that a repeat does not do it twice; others may be repeated by nature. */
+  /**
+   * Whether its answers are remembered, so that a repeat does not do it twice. So it is for whatever changes something, also where twice is as good
+   * as once: a copy of the request that comes late, after later requests of its client, must not undo what these did.
+   */
   readonly remembered?: boolean;
   /** `waits`: a request may wait for something to happen. `looks-at-all`: it may take as long as the store is large. */
   readonly slow?: "waits" | "looks-at-all";

@@ -7,9 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Backend } from "../../src/backend/contract.ts";
 import { type HttpOptions, openHttp } from "../../src/backend/http/index.ts";
+import { openMemory } from "../../src/backend/memory/index.ts";
 import { openSqlite } from "../../src/backend/sqlite/index.ts";
-import { type MessageId, parseQueueName } from "../../src/core/names.ts";
+import { QueueFSError } from "../../src/core/errors.ts";
+import { type MessageId, parseQueueName, type Receipt } from "../../src/core/names.ts";
 import { type HttpServer, listen } from "../../src/http/index.ts";
+import { ManualClock } from "../../src/testing/index.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 const JOBS = parseQueueName("jobs");
@@ -72,10 +75,10 @@ async function losing<Answer>(call: () => Promise<Answer>, meanwhile?: () => Pro
 }
 
 /** Another life of the server, at the same address. */
-async function restart(): Promise<void> {
+async function restart(store = direct): Promise<void> {
   const { port } = server;
   await server.stop();
-  server = await listen(direct, { port });
+  server = await listen(store, { port });
 }
 
 describe("a call whose reply was lost gets its first answer, and is done once", () => {
@@ -148,6 +151,69 @@ it("a connection that has fallen silent is given up, and the call comes through 
   // The reply was thrown away and nothing breaks: only the silence tells.
   expect((await answer)[0]?.outcome).toBe("enqueued");
   expect(await direct.status(JOBS)).toEqual({ pending: 1, processing: 0 });
+});
+
+/** Makes a call whose first copy stays under way until it has been answered, and then comes after all. */
+async function overtaking<Answer>(call: () => Promise<Answer>, afterwards?: () => Promise<unknown>): Promise<Answer> {
+  proxy.keepsRequests = true;
+  const calling = call();
+  calling.catch(() => {});
+  await sleep(60);
+  proxy.keepsRequests = false;
+  proxy.cut();
+  const answer = await calling;
+  await afterwards?.();
+  await proxy.deliverLate();
+  return answer;
+}
+
+describe("a copy of a call that comes after its repeat was answered changes nothing:", () => {
+  it("a renewal does not shorten a later one", async () => {
+    const clock = new ManualClock();
+    await using timed = await openMemory({ clock, sweepIntervalMs: 3_600_000 });
+    await timed.createQueue(JOBS);
+    await restart(timed);
+    await timed.enqueue(JOBS, texts("a"));
+    const { receipt } = (await backend.dequeue(JOBS, { leaseMs: 60_000 }))[0] as { receipt: Receipt };
+    const later = (): Promise<unknown> => backend.extend(JOBS, [{ receipt, leaseMs: 90_000 }]);
+    expect(await overtaking(() => backend.extend(JOBS, [{ receipt, leaseMs: 1_000 }]), later)).toEqual(["extended"]);
+    clock.advance(60_000);
+    expect(await timed.recover()).toMatchObject({ recovered: 0 });
+    await restart();
+  });
+
+  it("neither does a setting, nor what is said of a task", async () => {
+    await overtaking(
+      () => backend.configureQueue(JOBS, { maxDeliveries: 3 }),
+      () => backend.configureQueue(JOBS, { maxDeliveries: 7 }),
+    );
+    expect((await direct.statistics(JOBS)).settings.maxDeliveries).toBe(7);
+    const { task } = await direct.createTask({ type: "import", producer: { leaseMs: 60_000, owner: "receipt" } });
+    await overtaking(
+      () => backend.updateTask(task.id, { stage: "first" }),
+      () => backend.updateTask(task.id, { stage: "second" }),
+    );
+    expect((await direct.task(task.id)).stage).toBe("second");
+  });
+
+  it("nor does what was refused for a while in between", async () => {
+    let refusals = 2;
+    const busy = new Proxy(direct, {
+      get: (target, name: keyof Backend) => {
+        const method = target[name];
+        if (typeof method !== "function") return method;
+        return (...values: unknown[]) => {
+          if (name === "enqueue" && refusals-- > 0) return Promise.reject(new QueueFSError("store-busy", "busy"));
+          return (method as (...values: unknown[]) => unknown).apply(target, values);
+        };
+      },
+    });
+    await restart(busy);
+    // Of another life than the one it spoke to it would not hear at all.
+    await backend.status(JOBS);
+    expect(await overtaking(() => backend.enqueue(JOBS, texts("a")))).toMatchObject([{ outcome: "enqueued" }]);
+    expect(await direct.status(JOBS)).toEqual({ pending: 1, processing: 0 });
+  });
 });
 
 describe("after a restart of the server, which forgets its sessions,", () => {

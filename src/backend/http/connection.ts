@@ -106,7 +106,9 @@ export class Connection {
       if (!("failure" in ended)) return ended;
       const { failure, error } = ended;
       if (failure === "refused") throw mayHaveHappened === undefined ? error : unknownOutcome(this.location, error);
-      if (failure === "final") {
+      // Such an answer is not kept for a copy that comes late: as long as there may be one, the step is sent on until it has an answer that is.
+      const isOpen = mayHaveHappened !== undefined && error.retryable;
+      if (failure === "final" && !isOpen) {
         // What another life of the server refuses to do may be done anew where twice is as good as once.
         if (!(request.kind === "repeatable" && mayHaveHappened !== undefined && isQueueFSError(error, "outcome-unknown"))) throw error;
         mayHaveHappened = undefined;

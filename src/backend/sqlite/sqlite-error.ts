@@ -36,7 +36,7 @@ export function translate(error: unknown, path: string): unknown {
   if (code === undefined && isOfRows(error)) {
     return new QueueFSError(
       "store-corrupt",
-      `${path}: rows are missing, or hold what QueueFS did not write (${String(error)}); run queuefs doctor, restore a backup`,
+      `${path}: rows are missing, or hold what QueueFS did not write (${String(error)}); run queuefs doctor, and where it finds nothing, report this as a fault of QueueFS`,
       { cause: error },
     );
   }

@@ -140,6 +140,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     summary: "Renews leases, counted from now",
     access: "write",
     scope: "queue",
+    remembered: true,
     body: { description: "The deliveries", schema: "Extensions", required: true, types: ["application/json"] },
     answers: { 200: { description: "What became of each", schema: "ExtendAnswers" } },
     errors: NAMES,

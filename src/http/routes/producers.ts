@@ -12,6 +12,7 @@ export const PRODUCER_ROUTES: readonly Route[] = [
     summary: "Renews the leases of producers, counted from now",
     access: "write",
     scope: "none",
+    remembered: true,
     body: { description: "The producers", schema: "Renewals", required: true, types: ["application/json"] },
     answers: { 200: { description: "What became of each", schema: "RenewalAnswers" } },
     errors: ["invalid-name"],

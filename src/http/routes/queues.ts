@@ -57,6 +57,7 @@ export const QUEUE_ROUTES: readonly Route[] = [
     summary: "Changes settings of a queue, those given",
     access: "write",
     scope: "queue",
+    remembered: true,
     body: { description: "The settings to change", schema: "Settings", required: true, types: ["application/json"] },
     answers: { 200: { description: "All settings", schema: "Settings" } },
     errors: ["invalid-name", "reserved-name", "queue-not-found"],

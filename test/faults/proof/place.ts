@@ -36,14 +36,25 @@ const SERVER_PROMISES: Promises = {
   ...PROMISES,
   deathRecovery: false,
   resends: true,
+  forgetsAnswers: false,
   lateEffectMs: Number.POSITIVE_INFINITY,
   callMs: OUTAGE_MS + 2 * SILENCE_MS + 4_000,
 };
 
-const SQLITE_PROMISES: Promises = { ...PROMISES, deathRecovery: true, resends: false, lateEffectMs: 0, callMs: BUSY_MS + 5_000 };
+const HTTP_PROMISES: Promises = { ...SERVER_PROMISES, forgetsAnswers: true };
+
+const SQLITE_PROMISES: Promises = {
+  ...PROMISES,
+  deathRecovery: true,
+  resends: false,
+  forgetsAnswers: false,
+  lateEffectMs: 0,
+  callMs: BUSY_MS + 5_000,
+};
 
 /** What is promised of a backend beside the contract, with the clients of this runner. */
 export function promisesOf(backend: ProofBackend): Promises {
+  if (backend === "http") return HTTP_PROMISES;
   return backend === "sqlite" ? SQLITE_PROMISES : SERVER_PROMISES;
 }
 
@@ -114,7 +125,7 @@ async function httpPlace(folder: string): Promise<Place> {
     await gone;
   };
   return {
-    promises: SERVER_PROMISES,
+    promises: HTTP_PROMISES,
     direct: { kind: "http", url: `http://127.0.0.1:${port}` },
     server: {
       kill,

@@ -75,6 +75,22 @@ const BORDERS: readonly Border[] = [
     illegal: [enqueue([0, 1], "a", "v"), dequeue([10, 20], "a", ["v"], { client: "c3.0" }), dequeue([29, 32], "a", ["v/2"])],
   },
   {
+    property: "S4",
+    name: "a renewal that was carried out anew after the server's death may have shortened the lease before, one answered by one life may not",
+    faults: [{ kind: "server killed", process: "server", begin: 45 * 1e6, end: 50 * 1e6 }],
+    promises: { forgetsAnswers: true },
+    legal: [...taken, use([40, 100], "extend", "a", "v/1", "stale", { leaseMs: 20 }), dequeue([55, 60], "a", ["v/2"])],
+    illegal: [...taken, dequeue([55, 60], "a", ["v/2"]), use([51, 100], "extend", "a", "v/1", "stale", { leaseMs: 5 })],
+  },
+  {
+    property: "S10",
+    name: "an enqueue that was sent again after the server's death may find its own message, one answered by one life may not",
+    faults: [{ kind: "server killed", process: "server", begin: 45 * 1e6, end: 50 * 1e6 }],
+    promises: { forgetsAnswers: true },
+    legal: [keyed([40, 60], "a", "v", "repeated")],
+    illegal: [keyed([51, 60], "a", "v", "repeated")],
+  },
+  {
     property: "S5",
     name: "a stale receipt is accepted while the next delivery is under way at most",
     legal: [...taken, ack([119, 130], "a", "v/1"), dequeue([105, 120], "a", [])],

@@ -1,6 +1,6 @@
 /** Reads a history once, and sorts it by message, receipt, request and queue. */
 
-import { type Batch, type History, type Operation, type OperationOf, processOf } from "../operation.ts";
+import { type Batch, type Fault, type History, type Operation, type OperationOf, processOf } from "../operation.ts";
 import { type Delivery, type HiddenDequeue, type Life, MS, type ReceiptUse, type StoringStep } from "./life.ts";
 import type { Findings, Promises } from "./promises.ts";
 
@@ -14,7 +14,7 @@ export interface Indexed {
   readonly deliveries: readonly Delivery[];
   readonly deliveryByReceipt: ReadonlyMap<string, Delivery>;
   readonly hidden: readonly HiddenDequeue[];
-  /** Dequeues that took longer than their lease, so that what they took at first may have been recovered before they were sent again. */
+  /** Dequeues that were sent again, and took longer than their lease or outlived the server, so that what they took at first may have been recovered before they were sent again. */
   readonly resent: readonly HiddenDequeue[];
   readonly steps: readonly StoringStep[];
   readonly deaths: ReadonlyMap<string, number>;
@@ -36,11 +36,13 @@ export class Indexer {
   readonly #deaths = new Map<string, number>();
   readonly #operations: Operation[];
   readonly #forwards = new Map<Operation, Map<string, StoringStep>>();
+  readonly #forgettings: readonly Fault[];
 
   constructor(history: History, promises: Promises, findings: Findings) {
     this.#history = history;
     this.#promises = promises;
     this.#findings = findings;
+    this.#forgettings = promises.forgetsAnswers ? history.faults.filter(({ kind }) => kind === "server killed") : [];
     for (const { kind, process, begin } of history.faults) if (kind === "kill") this.#deaths.set(process, begin);
     const ends = new Map(history.faults.filter(({ kind }) => kind === "kill").map(({ process, end }) => [process, end]));
     this.#operations = history.operations
@@ -55,12 +57,18 @@ export class Indexer {
     return { ...operation, end: last + this.#promises.lateEffectMs * MS };
   }
 
+  /** Whether it may have been carried out, forgotten with the death of the server, and carried out anew. */
+  #isAnew({ begin, end }: Operation): boolean {
+    return this.#forgettings.some((fault) => fault.begin <= end && fault.end >= begin);
+  }
+
   index(): Indexed {
     for (const operation of this.#operations) {
       if (operation.op === "enqueue")
         this.#store(
           [operation],
-          operation.answers?.map(({ outcome }) => outcome),
+          // Stored by its first copy, it is known to the second.
+          operation.answers?.map(({ outcome }) => (outcome === "repeated" && this.#isAnew(operation) ? "unknown" : outcome)),
         );
       else if (operation.op === "submit" && operation.answer !== "exists") this.#storeTask(operation);
       else if (operation.op === "ack") for (const index of operation.items.keys()) this.#storeForward(operation, index);
@@ -157,7 +165,7 @@ export class Indexer {
         this.#readRequest([operation]);
         const { queue, begin, end, limit, leaseMs, outcome } = operation;
         const { resends, toleranceMs } = this.#promises;
-        if (resends && outcome === "ok" && end - begin >= (leaseMs - toleranceMs) * MS)
+        if (resends && outcome === "ok" && (end - begin >= (leaseMs - toleranceMs) * MS || this.#isAnew(operation)))
           this.#resent.push({ operation, queue, begin, end, limit, leaseMs });
       } else {
         const key = `${operation.queue} ${operation.requestId}`;
@@ -235,12 +243,14 @@ export class Indexer {
       if (delivery === undefined) continue;
       const answer = operation.answers?.[index];
       const forward = this.#forwards.get(operation)?.get(item.receipt);
+      // Its first copy may have renewed the lease, for a shorter time than was left of it.
+      const isUnknown = operation.outcome === "info" || (operation.op === "extend" && answer === "stale" && this.#isAnew(operation));
       delivery.uses.push({
         kind: operation.op,
         operation,
         begin: operation.begin,
         end: operation.end,
-        outcome: operation.outcome === "info" ? "info" : answer === "stale" ? "stale" : "ok",
+        outcome: isUnknown ? "info" : answer === "stale" ? "stale" : "ok",
         delayMs: item.delayMs ?? 0,
         leaseMs: item.leaseMs ?? 0,
         ...(forward === undefined ? {} : { forward }),

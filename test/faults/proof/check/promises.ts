@@ -38,6 +38,11 @@ export interface Promises {
   readonly lateEffectMs: number;
   /** Whether a client sends a call again by itself when the connection breaks: a dequeue may then have held messages that its answer does not name. */
   readonly resends: boolean;
+  /**
+   * Whether a server forgets, when it is killed, what it answered: what is harmless twice is then carried out anew when its client sends it again,
+   * and answered as of now.
+   */
+  readonly forgetsAnswers: boolean;
   /** By how much two clocks of one host, and their rounding, may differ over one lease. */
   readonly toleranceMs: number;
   /** How long after the end of a lease a dequeue must find the message. */
@@ -57,6 +62,7 @@ export const STRICT_PROMISES: Promises = {
   deathRecovery: false,
   lateEffectMs: 0,
   resends: false,
+  forgetsAnswers: false,
   toleranceMs: 2,
   recoveryMs: 50,
   callMs: 15_000,
