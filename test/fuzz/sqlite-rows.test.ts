@@ -1,6 +1,6 @@
 /**
- * SQLite files whose rows somebody changed: every call answers, or says by an error of the table that the store is damaged, in bounded time.
- * None fails in a raw way, and none says that a queue is complete while it holds messages that it can deliver.
+ * SQLite files whose rows somebody changed: every call answers, or says by an error of the table that the store is damaged, in bounded time;
+ * none fails in a raw way. What the counters say is theirs to say: that somebody changed them is for doctor to find.
  */
 
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
