@@ -10,7 +10,8 @@ import { assertSound } from "./conformance/run.ts";
 import { everyDeadLetter, everyListed, everyMessage, turn } from "./conformance/steps.ts";
 import { Correspondence } from "./correspondence.ts";
 import { ManualClock } from "./manual-clock.ts";
-import { type ModelMark, type ModelNewMessage, ModelStore } from "./model.ts";
+import { ModelStore } from "./model.ts";
+import type { ModelMark, ModelNewMessage } from "./model-shapes.ts";
 
 /** The queues of all histories: one under another, neighbours by a pattern character, one apart. */
 export const HISTORY_QUEUES = ["a", "a/b", "a_b", "b"] as const;

@@ -17,6 +17,6 @@ export type { HistoryOptions, HistoryQueue, HistorySelection, HistoryStep, Refer
 export { HISTORY_QUEUES, runHistory } from "./history.ts";
 export type { ManualClockStart } from "./manual-clock.ts";
 export { ManualClock } from "./manual-clock.ts";
-export type { ModelAckItem, ModelDequeue, ModelMark, ModelNackItem, ModelNewMessage } from "./model.ts";
 export { ModelStore } from "./model.ts";
+export type { ModelAckItem, ModelDequeue, ModelMark, ModelNackItem, ModelNewMessage } from "./model-shapes.ts";
 export { SeededRandom } from "./seeded-random.ts";
