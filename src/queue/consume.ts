@@ -1,6 +1,6 @@
 /** Deliveries as an async iterable, taken ahead of need and no further. */
 
-import { systemClock } from "../core/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import { MAX_DEQUEUE_LIMIT } from "../core/limits.ts";
 import { type OptionTable, readOptions } from "../core/options.ts";
 import { Availability } from "./availability.ts";
@@ -39,11 +39,15 @@ const forgotten = new FinalizationRegistry((letGo: () => void) => letGo());
  * hand then, if it is not settled, is no longer renewed: settle it within its lease, or it comes back. So is one that the program has
  * forgotten. A store that does not answer ends the loop with its error.
  */
-export async function* consume<Value>(queue: NamedQueue<Value>, options: ConsumeOptions): AsyncGenerator<Delivery<Value>, void, undefined> {
+export async function* consume<Value>(
+  queue: NamedQueue<Value>,
+  options: ConsumeOptions,
+  clock: Clock,
+): AsyncGenerator<Delivery<Value>, void, undefined> {
   const { prefetch, pollIntervalMs } = readOptions("consume", CONSUME_OPTIONS, options);
   const signal = options.signal ?? new AbortController().signal;
   await queue.ensure();
-  const availability = new Availability(queue.backend, queue.name, systemClock);
+  const availability = new Availability(queue.backend, queue.name, clock);
   // Timers of the store let the process end; a loop that waits for messages must not be ended by that.
   const keepAlive = setInterval(() => {}, 2 ** 31 - 1);
   let taken: Delivery<Value>[] = [];

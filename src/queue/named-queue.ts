@@ -268,7 +268,7 @@ export class NamedQueue<Value = unknown> {
 
   /** Messages one after the other, as they come, until the signal is aborted or the loop is left. What was taken ahead is released then. */
   consume(options: ConsumeOptions = {}): AsyncIterableIterator<Delivery<Value>> {
-    return consume(this, options);
+    return consume(this, options, this.#clock);
   }
 
   /** Removes a message in processing by its id or receipt, for consumers that kept only that. */
@@ -329,7 +329,9 @@ export class NamedQueue<Value = unknown> {
   /** Waits until the queue is complete; see {@link waitComplete} for options and errors. */
   async waitComplete(options?: WaitOptions): Promise<WaitedStatus> {
     await this.ensure();
-    const [status] = await waitComplete(this.backend, { queues: [this.name] }, options);
+    // What is no object of options is refused there.
+    const asked = options === undefined || (typeof options === "object" && options !== null) ? { clock: this.#clock, ...options } : options;
+    const [status] = await waitComplete(this.backend, { queues: [this.name] }, asked);
     return status as WaitedStatus;
   }
 

@@ -162,7 +162,7 @@ export class Tasks {
 
   /** Waits until a task has ended, however it ended; see {@link waitTask} for options and errors. */
   async wait(id: string, options?: TaskWaitOptions): Promise<Task> {
-    return waitTask(this.backend, parseTaskId(id), options);
+    return waitTask(this.backend, parseTaskId(id), options, this.#clock);
   }
 
   /**

@@ -67,11 +67,17 @@ const LOOKS_AT_ONCE = 5;
  * Waits until a task has ended and resolves with it, however it ended: its status tells. It keeps the process alive. A store that is busy or
  * away is never taken for an end: the wait goes on, and `onError` is told.
  *
+ * @param clock the clock unless the options have one; the host's unless given
  * @throws TaskTimeoutError when `timeoutMs` has passed
  * @throws QueueFSError `task-not-found` as soon as there is no such task, also when it is removed meanwhile; `invalid-argument`
  * @throws the reason of `signal` when it is aborted
  */
-export async function waitTask(backend: TaskWaitBackend, id: TaskId, options: TaskWaitOptions = {}): Promise<Task> {
+export async function waitTask(
+  backend: TaskWaitBackend,
+  id: TaskId,
+  options: TaskWaitOptions = {},
+  clock: Clock = systemClock,
+): Promise<Task> {
   // A number in place of the options would be taken for none, and the wait would never end.
   const isObject = typeof options === "object" && options !== null;
   const { timeoutMs = Number.POSITIVE_INFINITY, ...others } = isObject ? options : {};
@@ -84,7 +90,7 @@ export async function waitTask(backend: TaskWaitBackend, id: TaskId, options: Ta
   }
   const { pollIntervalMs } = readOptions("a wait for a task", TASK_WAIT_OPTIONS, isObject ? others : options);
   options.signal?.throwIfAborted();
-  return new TaskWait(backend, id, { clock: systemClock, ...options, timeoutMs, pollIntervalMs }).run();
+  return new TaskWait(backend, id, { clock, ...options, timeoutMs, pollIntervalMs }).run();
 }
 
 type Settings = TaskWaitOptions & Required<Pick<TaskWaitOptions, "timeoutMs" | "clock" | "pollIntervalMs">>;
