@@ -184,7 +184,12 @@ async function startChild<Table extends Programs>(
     processId: process.pid as number,
     told,
     ended,
-    call: (program, ...values) => callChild(process, calls, program, values),
+    call: (program, ...values) =>
+      process.connected
+        ? callChild(process, calls, program, values)
+        : ended.then((how) => {
+            throw new Error(`the child has ended (${how}), so it cannot run ${program}; it wrote: ${Buffer.concat(output).toString()}`);
+          }),
     whenTold: (count) =>
       new Promise((resolve, reject) => {
         const look = (): void => {
@@ -215,10 +220,6 @@ function callChild<Result>(
   calls += 1;
   const number = calls;
   return new Promise<Result>((resolve, reject) => {
-    if (!process.connected) {
-      reject(new Error(`the child has ended, so it cannot run ${program}`));
-      return;
-    }
     waiting.set(number, { resolve, reject });
     process.send({ number, program, values } satisfies ToChild, (error) => {
       // A child that was just killed: its end rejects the call as well, whichever comes first.
