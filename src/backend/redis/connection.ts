@@ -14,8 +14,13 @@ import type { RedisSettings } from "./options.ts";
 export interface Call {
   /** Whether it changes something, so that an answer that never came leaves its outcome unknown. */
   readonly changes: boolean;
-  /** Sends it; with the whole script where `whole`, since the server does not know its name. */
-  send(client: OwnClient, whole: boolean): Promise<unknown>;
+  /**
+   * Sends it.
+   *
+   * @param whole with the whole script, since the server does not know its name
+   * @param isRepeat again, while an earlier copy may still be under way
+   */
+  send(client: OwnClient, whole: boolean, isRepeat: boolean): Promise<unknown>;
 }
 
 /**
@@ -99,7 +104,7 @@ export class Connection {
     if (this.#client.status !== "ready") return this.#persist(call, undefined, this.#instant());
     const sent = this.#instant();
     this.#takesOff();
-    return call.send(this.#client, false).then(
+    return call.send(this.#client, false, false).then(
       (reply) => {
         this.#landed();
         this.#finished();
@@ -137,7 +142,7 @@ export class Connection {
       // After that the server may have forgotten this session, and would take a repeat for a new call.
       if (mayHaveHappened && this.#isLongAgo(sent)) throw unknownOutcome(this.location, error);
       try {
-        return await this.#attempt(call, whole);
+        return await this.#attempt(call, whole, mayHaveHappened);
       } catch (thrown) {
         error = thrown;
       }
@@ -160,10 +165,10 @@ export class Connection {
     return clock.monotonicMs() - sent.monotonicMs > REPEATABLE_MS || Math.abs(clock.wallMs() - sent.wallMs) > REPEATABLE_MS;
   }
 
-  async #attempt(call: Call, whole: boolean): Promise<unknown> {
+  async #attempt(call: Call, whole: boolean, isRepeat: boolean): Promise<unknown> {
     this.#takesOff();
     try {
-      return await call.send(this.#client, whole);
+      return await call.send(this.#client, whole, isRepeat);
     } finally {
       this.#landed();
     }

@@ -67,7 +67,7 @@ export class ScriptCall implements Call {
   readonly #keys: EncodedKeys;
   readonly #values: readonly Argument[];
   readonly #makeRaw: MakeRawCommand;
-  #copies = 0;
+  #isRepeat = false;
 
   constructor(program: Program, changes: boolean, keys: EncodedKeys, values: readonly Argument[], makeRaw: MakeRawCommand) {
     this.changes = changes;
@@ -77,15 +77,17 @@ export class ScriptCall implements Call {
     this.#makeRaw = makeRaw;
   }
 
-  /** Whether it was sent more than once. */
+  /** Whether it was sent again while an earlier copy may still have been under way. */
   get isRepeat(): boolean {
-    return this.#copies > 1;
+    return this.#isRepeat;
   }
 
-  send(client: OwnClient, whole: boolean): Promise<unknown> {
-    this.#copies += 1;
+  send(client: OwnClient, whole: boolean, isRepeat: boolean): Promise<unknown> {
     const [header] = this.#values;
-    if (this.changes && this.isRepeat && typeof header === "object") header[header.length - 1] = (header.at(-1) ?? 0) | IS_REPEAT;
+    if (isRepeat && typeof header === "object") {
+      this.#isRepeat = true;
+      header[header.length - 1] = (header.at(-1) ?? 0) | IS_REPEAT;
+    }
     try {
       return this.#send(client, whole);
     } catch (error) {
