@@ -98,6 +98,8 @@ describe.each([
     expect(new Set((await returned).map(({ pending, processing }) => pending + processing))).toEqual(new Set([1]));
     const second = await startWorker();
     await complete();
+    // What a child tells may arrive later than what it did to the store.
+    await whenBegun(second, /#2/);
     expect(begunIn(second)).toEqual(["first hang #2"]);
     const told = [...first.told, ...second.told] as Told[];
     expect(new Set(told.flatMap((one) => (one.kind === "begun" ? [one.id] : []))).size).toBe(1);
@@ -112,6 +114,7 @@ describe.each([
     expect(await store.status(QUEUE)).toEqual({ pending: 1, processing: 1 });
     await first.call("openGate");
     await complete();
+    await whenBegun(first, /done/);
     expect(begunIn(first)).toEqual(["gate #1", "done #1"]);
     expect(await store.statistics(QUEUE)).toMatchObject({ delivered: 2, acked: 2, returned: 0 });
   });
@@ -155,6 +158,7 @@ describe.each([
     await enqueue("hang", "first hang", ...Array.from({ length: 6 }, () => "done"));
     const worker = await startWorker({ concurrency: 3, prefetch: 10, handlerTimeoutMs: 600 });
     await complete();
+    await whenBegun(worker, /^done/, 6);
     const done = begunIn(worker).filter((text) => text.startsWith("done"));
     expect(done).toEqual(done.map(() => "done #1"));
     expect((await store.deadLetters(QUEUE)).items).toMatchObject([
