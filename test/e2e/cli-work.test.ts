@@ -297,7 +297,7 @@ describe("a worker", () => {
   it("waits, while the system has no room for another program, without counting that against messages", async () => {
     await place.enqueue(...Array.from({ length: 30 }, (_, index) => String(index)));
     // 64 open files are few for 30 programs with three streams each. They run for long enough that asking again and again would show.
-    const program = "sh -c 'sleep 1.5; echo $QUEUEFS_DELIVERY_COUNT'";
+    const program = "sh -c 'sleep 0.5; echo $QUEUEFS_DELIVERY_COUNT'";
     const { output, errors } = await place.cli.shell(["ulimit -n 64", `queuefs work q -j 30 --until-complete -- ${program}`]).ended;
     expect(output).toBe("1\n".repeat(30));
     expect(errors).toContain("sh cannot be started now (spawn sh EMFILE); trying again");
