@@ -136,6 +136,7 @@ class Attendance {
   #isKilled = false;
   #hasExited = false;
   #beingWritten = 0;
+  #chunks = 0;
   #outputError: unknown;
   #tail: Uint8Array = new Uint8Array(0);
 
@@ -168,7 +169,7 @@ class Attendance {
     running.delete(child);
     this.#hasExited = true;
     this.#listenOn();
-    const lastTimer = setTimeout(() => this.#stopListening(), LISTEN_MS);
+    const lastTimer = setTimeout(() => setImmediate(() => this.#stopListening()), LISTEN_MS);
     await written;
     clearTimeout(this.#quietTimer);
     clearTimeout(lastTimer);
@@ -209,6 +210,7 @@ class Attendance {
       for await (const chunk of this.#child[name] as AsyncIterable<Uint8Array>) {
         if (name === "stderr") this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-TAIL_BYTES);
         this.#beingWritten += 1;
+        this.#chunks += 1;
         clearTimeout(this.#quietTimer);
         try {
           await this.#run.write(name, chunk);
@@ -227,7 +229,14 @@ class Attendance {
 
   #listenOn(): void {
     clearTimeout(this.#quietTimer);
-    if (this.#hasExited && this.#beingWritten === 0) this.#quietTimer = setTimeout(() => this.#stopListening(), QUIET_MS);
+    if (!this.#hasExited || this.#beingWritten > 0) return;
+    const chunks = this.#chunks;
+    // An event loop that was kept busy meanwhile fires its timers first: what came in that time is read in the turn after.
+    this.#quietTimer = setTimeout(() => setImmediate(() => this.#stopIfQuiet(chunks)), QUIET_MS);
+  }
+
+  #stopIfQuiet(chunks: number): void {
+    if (this.#chunks === chunks) this.#stopListening();
   }
 
   #stopListening(): void {
