@@ -13,9 +13,9 @@ export class TurnCounter {
     this.#stepsPerTurn = stepsPerTurn;
   }
 
-  /** Counts a step; answers whether it has to wait for a turn of the event loop. */
-  isTurnDue(): boolean {
-    this.#steps += 1;
+  /** Counts steps; answers whether they have to wait for a turn of the event loop. */
+  isTurnDue(steps = 1): boolean {
+    this.#steps += steps;
     if (this.#steps < this.#stepsPerTurn) return false;
     this.#steps = 0;
     return true;
@@ -24,21 +24,18 @@ export class TurnCounter {
 
 /** Lets the event loop turn after so many steps, for all callers alike. */
 export class TurnGate {
-  readonly #stepsPerTurn: number;
-  #steps = 0;
+  readonly #counter: TurnCounter;
   #turn: Promise<void> | undefined;
 
   /** @param stepsPerTurn as of {@link TurnCounter} */
   constructor(stepsPerTurn: number) {
-    this.#stepsPerTurn = stepsPerTurn;
+    this.#counter = new TurnCounter(stepsPerTurn);
   }
 
   /** Counts steps; answers what their caller has to wait for. Once a turn is due, all wait for it, however many they are. */
   pass(steps: number): Promise<void> | undefined {
     if (this.#turn !== undefined) return this.#turn;
-    this.#steps += steps;
-    if (this.#steps < this.#stepsPerTurn) return undefined;
-    this.#steps = 0;
+    if (!this.#counter.isTurnDue(steps)) return undefined;
     this.#turn = nextTurn().then(() => {
       this.#turn = undefined;
     });

@@ -1,9 +1,19 @@
 /** Back-pressure: a bound on what calls hold that have no answer yet. */
 
 import { tooManyWaiting } from "./errors.ts";
+import { DEFAULT_MAX_WAITING_BYTES } from "./limits.ts";
 
 /** Bytes that a call counts for each of its items, beside their data: about what the call itself holds in memory. */
 export const WAITING_ITEM_BYTES = 256;
+
+/** The option `maxWaitingBytes`, the same for every store that has something to wait for. */
+export const MAX_WAITING_BYTES_OPTION = {
+  type: "integer",
+  minimum: 1024,
+  maximum: Number.MAX_SAFE_INTEGER,
+  default: DEFAULT_MAX_WAITING_BYTES,
+  meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
+} as const;
 
 /** Counts the bytes of calls that store messages, so that a producer that never awaits is refused before it fills the memory. */
 export class WaitingBytes {

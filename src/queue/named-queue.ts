@@ -329,9 +329,7 @@ export class NamedQueue<Value = unknown> {
   /** Waits until the queue is complete; see {@link waitComplete} for options and errors. */
   async waitComplete(options?: WaitOptions): Promise<WaitedStatus> {
     await this.ensure();
-    // What is no object of options is refused there.
-    const asked = options === undefined || (typeof options === "object" && options !== null) ? { clock: this.#clock, ...options } : options;
-    const [status] = await waitComplete(this.backend, { queues: [this.name] }, asked);
+    const [status] = await waitComplete(this.backend, { queues: [this.name] }, options, this.#clock);
     return status as WaitedStatus;
   }
 

@@ -119,6 +119,7 @@ export async function isAllComplete(backend: Pick<Backend, "statuses">, selectio
  * complete too; its status then says how many messages were cleared meanwhile (of the first 1,000 queues). It keeps the process alive.
  * A store that is busy or away is never taken for complete: the wait goes on, and `onError` is told.
  *
+ * @param clock the clock unless the options have one; the host's unless given
  * @throws WaitTimeoutError when `timeoutMs` has passed
  * @throws QueueFSError `queue-not-found` as soon as a named queue is missing or removed, also when a new one has its name;
  *   `invalid-argument`; whatever the store answers that does not pass by itself
@@ -128,8 +129,9 @@ export async function waitComplete(
   backend: WaitedBackend,
   selection: QueueSelection,
   options?: WaitOptions,
+  clock: Clock = systemClock,
 ): Promise<readonly WaitedStatus[]> {
-  const checked = checkWait(options);
+  const checked = checkWait(options, clock);
   checkSelection(selection);
   checked.signal?.throwIfAborted();
   return new Promise((resolve, reject) => new Wait(backend, selection, checked, resolve, reject).start());
@@ -140,7 +142,7 @@ const LOOKS_AT_ONCE = 5;
 
 type CheckedWait = WaitOptions & Required<Pick<WaitOptions, "timeoutMs" | "clock" | "pollIntervalMs" | "stallMs">>;
 
-function checkWait(options: WaitOptions | undefined): CheckedWait {
+function checkWait(options: WaitOptions | undefined, clock: Clock): CheckedWait {
   const { timeoutMs = Number.POSITIVE_INFINITY, ...others } = options ?? {};
   if (typeof timeoutMs !== "number" || !(timeoutMs >= 0)) {
     const given = typeof timeoutMs === "number" ? String(timeoutMs) : quote(timeoutMs);
@@ -151,7 +153,7 @@ function checkWait(options: WaitOptions | undefined): CheckedWait {
   }
   const values = readOptions("waitComplete", WAIT_OPTIONS, typeof options === "object" && options !== null ? others : options);
   const { pollIntervalMs, stallMs } = values;
-  return { clock: systemClock, ...(values as WaitOptions), timeoutMs, pollIntervalMs, stallMs };
+  return { clock, ...(values as WaitOptions), timeoutMs, pollIntervalMs, stallMs };
 }
 
 /**

@@ -2,8 +2,9 @@
 
 import { type Clock, type Random, systemClock, systemRandom } from "../../core/clock.ts";
 import { QueueFSError } from "../../core/errors.ts";
-import { DEFAULT_MAX_WAITING_BYTES, DEFAULT_WAIT_POLL_MS, MAX_MESSAGE_BYTES_BOUND } from "../../core/limits.ts";
+import { DEFAULT_WAIT_POLL_MS, MAX_MESSAGE_BYTES_BOUND } from "../../core/limits.ts";
 import { type OptionTable, readOptions } from "../../core/options.ts";
+import { MAX_WAITING_BYTES_OPTION } from "../../core/waiting-bytes.ts";
 
 /** Options of {@link openHttp}, as a table. */
 export const HTTP_OPTIONS = {
@@ -15,13 +16,7 @@ export const HTTP_OPTIONS = {
     maximum: MAX_MESSAGE_BYTES_BOUND,
     meaning: "bytes of one message, and of all messages of one call, where the server allows more",
   },
-  maxWaitingBytes: {
-    type: "integer",
-    minimum: 1024,
-    maximum: Number.MAX_SAFE_INTEGER,
-    default: DEFAULT_MAX_WAITING_BYTES,
-    meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
-  },
+  maxWaitingBytes: MAX_WAITING_BYTES_OPTION,
   requestTimeoutMs: {
     type: "integer",
     minimum: 50,

@@ -4,13 +4,13 @@ import { type Clock, type Random, systemClock, systemRandom } from "../../core/c
 import { QueueFSError, quote } from "../../core/errors.ts";
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
-  DEFAULT_MAX_WAITING_BYTES,
   DEFAULT_REMEMBER_MS,
   DEFAULT_SWEEP_INTERVAL_MS,
   MAX_MESSAGE_BYTES_BOUND,
   MAX_REMEMBER_MS,
 } from "../../core/limits.ts";
 import { type OptionTable, readOptions } from "../../core/options.ts";
+import { MAX_WAITING_BYTES_OPTION } from "../../core/waiting-bytes.ts";
 import type { RedisClient } from "./client.ts";
 
 /** Options of {@link openRedis}, as a table. */
@@ -25,13 +25,7 @@ export const REDIS_OPTIONS = {
     default: DEFAULT_MAX_MESSAGE_BYTES,
     meaning: "bytes of one message, and of all messages of one call",
   },
-  maxWaitingBytes: {
-    type: "integer",
-    minimum: 1024,
-    maximum: Number.MAX_SAFE_INTEGER,
-    default: DEFAULT_MAX_WAITING_BYTES,
-    meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
-  },
+  maxWaitingBytes: MAX_WAITING_BYTES_OPTION,
   rememberMs: {
     type: "integer",
     minimum: 0,

@@ -3,13 +3,13 @@
 import type { Clock, Random } from "../../core/clock.ts";
 import {
   DEFAULT_MAX_MESSAGE_BYTES,
-  DEFAULT_MAX_WAITING_BYTES,
   DEFAULT_REMEMBER_MS,
   DEFAULT_SWEEP_INTERVAL_MS,
   MAX_MESSAGE_BYTES_BOUND,
   MAX_REMEMBER_MS,
 } from "../../core/limits.ts";
 import type { OptionTable } from "../../core/options.ts";
+import { MAX_WAITING_BYTES_OPTION } from "../../core/waiting-bytes.ts";
 
 /** Options of {@link openSqlite}, as a table. */
 export const SQLITE_OPTIONS = {
@@ -34,13 +34,7 @@ export const SQLITE_OPTIONS = {
     default: DEFAULT_MAX_MESSAGE_BYTES,
     meaning: "bytes of one message, and of all messages of one call",
   },
-  maxWaitingBytes: {
-    type: "integer",
-    minimum: 1024,
-    maximum: Number.MAX_SAFE_INTEGER,
-    default: DEFAULT_MAX_WAITING_BYTES,
-    meaning: "bytes of calls that store messages and wait, beyond which more are refused as store-busy",
-  },
+  maxWaitingBytes: MAX_WAITING_BYTES_OPTION,
   rememberMs: {
     type: "integer",
     minimum: 0,
