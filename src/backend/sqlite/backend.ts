@@ -22,7 +22,7 @@ import { checkNewTask, checkRenewals, checkSeal, checkTaskChange, checkTaskList 
 import { nextTurn, TurnCounter } from "../../core/turn.ts";
 import type { Backend, BackendDescription, ChangeListener, Reopening } from "../contract.ts";
 import type { AGAIN } from "./answer.ts";
-import { CheckpointThread } from "./checkpoint-thread.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import type { Database } from "./connection.ts";
 import { deadLettersPage, dropOne, redriveOne } from "./dead-letters.ts";
 import { dequeueFrom } from "./dequeue.ts";
@@ -74,7 +74,7 @@ export class SqliteBackend implements Backend {
   readonly #settings: SqliteSettings;
   readonly #space: Space;
   readonly #wakeUp: WakeUp;
-  readonly #checkpoints: CheckpointThread;
+  readonly #checkpoints: Checkpoints;
   readonly #writer: Writer;
   readonly #stopSweep: StopPeriodic;
   readonly #turns = new TurnCounter(64);
@@ -99,16 +99,26 @@ export class SqliteBackend implements Backend {
     };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
     this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
-    this.#checkpoints = new CheckpointThread(database, { path: settings.path, durability: settings.durability }, settings.onError);
+    this.#checkpoints = new Checkpoints(database, { path: settings.path, durability: settings.durability }, settings.onError);
     this.#writer = new Writer(database, context, settings, {
-      onCommit: () => {
+      onCommit: (stored) => {
         this.#commits += 1;
-        this.#checkpoints.afterCommit();
+        this.#checkpoints.afterCommit(stored);
       },
       onChange: (queues) => this.#wakeUp.notify(queues),
       makeRoom: () => this.#space.makeRoom(),
     });
     this.#stopSweep = startPeriodic(context.clock, settings.sweepIntervalMs, () => this.#sweep(), settings.onError);
+  }
+
+  /** Refuses to store more when the disk is full, or nearly. @throws QueueFSError `store-full` */
+  #admit(bytes: number): void {
+    this.#space.admit(bytes);
+    try {
+      this.#checkpoints.admit();
+    } catch (error) {
+      throw translate(error, this.#settings.path);
+    }
   }
 
   async #sweep(): Promise<boolean> {
@@ -199,7 +209,7 @@ export class SqliteBackend implements Backend {
       checkMessages(messages, this.#settings.maxMessageBytes);
       const copies = copyMessages(messages);
       const bytes = payloadBytes(copies);
-      this.#space.admit(bytes);
+      this.#admit(bytes);
       return this.#writer.run(
         (step) => {
           const row = step.queue(queue);
@@ -241,7 +251,7 @@ export class SqliteBackend implements Backend {
         }
         return { receipt: item.receipt, forward };
       });
-      if (forwarded > 0) this.#space.admit(bytes);
+      if (forwarded > 0) this.#admit(bytes);
       return this.#writer.run((step) => ackItems(step, step.queue(queue), copies), {
         bytes: bytes + (items.length + forwarded) * ITEM_BYTES,
         grows: forwarded > 0,
@@ -371,7 +381,7 @@ export class SqliteBackend implements Backend {
     try {
       const request = checkNewTask(task);
       const { copies, bytes, messages } = checkBatches(batches, this.#settings.maxMessageBytes);
-      this.#space.admit(bytes);
+      this.#admit(bytes);
       return this.#writer.run((step) => createTask(step, request, copies, () => this.#session(step)), {
         bytes: bytes + (messages + 1) * ITEM_BYTES,
         grows: true,

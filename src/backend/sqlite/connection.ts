@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type Driver from "better-sqlite3";
 import { backoffMs } from "../../core/backoff.ts";
 import { QueueFSError, quote } from "../../core/errors.ts";
+import { MOST_PAGES } from "./checkpoints.ts";
 import type { SqliteSettings } from "./options.ts";
 import { schema } from "./schema.generated.ts";
 import { isBusy, translate } from "./sqlite-error.ts";
@@ -18,6 +19,8 @@ const SCHEMA_VERSION = Object.keys(schema).length;
  * throughput, and 4 KiB messages waste 6 % instead of 12 %.
  */
 const PAGE_BYTES = 2_048;
+/** Bytes of the log that are kept when it begins anew: what {@link MOST_PAGES} take. */
+const LOG_BYTES = MOST_PAGES * PAGE_BYTES;
 /** Files above this size are not checked at each open, since that reads them whole; `queuefs doctor` does. In bytes. */
 const CHECK_AT_OPEN_BYTES = 8 * 1024 * 1024;
 /** First version without the WAL-reset bug (https://www.sqlite.org/wal.html#walresetbug), among the branches better-sqlite3 has shipped. */
@@ -81,7 +84,8 @@ function prepareFile(database: Database, settings: SqliteSettings): void {
   }
   // better-sqlite3 compiles NORMAL in as the default of WAL files: say it on every connection.
   database.pragma(`synchronous = ${settings.durability === "full" ? "FULL" : "NORMAL"}`);
-  database.pragma("journal_size_limit = 1048576");
+  // As long as the log gets (checkpoints.ts): one that is cut each time it begins anew has to be made longer again, page by page.
+  database.pragma(`journal_size_limit = ${LOG_BYTES}`);
   database.pragma("cache_size = -16384");
   database.pragma("temp_store = MEMORY");
   migrate(database, settings);

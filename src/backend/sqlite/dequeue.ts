@@ -7,9 +7,10 @@ import { makeReceipt, type QueueName } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
 import { AGAIN, type Answer } from "./answer.ts";
 import { buryMessage } from "./dead-letters.ts";
-import { idOf, PROCESSING, READY } from "./place.ts";
+import { idOf, READY } from "./place.ts";
 import { recoverForDequeue } from "./recovery.ts";
 import { decodeAnswer, encodeAnswer } from "./request-answer.ts";
+import type { Prepared } from "./statements.ts";
 import type { QueueRow, Step } from "./step.ts";
 import { withdraw } from "./task-cancelling.ts";
 
@@ -184,17 +185,18 @@ function readyCandidates(step: Step, queue: QueueRow, limit: number): Candidate[
   return candidates;
 }
 
-// Read one after the other, so that a large batch of large messages is not read whole only to be cut afterwards.
+// The statement leaves out large payloads, so that a large batch of them is not read whole only to be cut afterwards.
 function untouchedCandidates(step: Step, queue: QueueRow, limit: number): Candidate[] {
+  const { slot, head } = queue;
+  const { untouchedMessages, messageAt } = step.sql;
   if (limit === 1) {
-    // The commonest call; an iterator costs more than the row.
-    const row = step.sql.untouchedMessages.get(queue.slot, queue.head, queue.slot, 1) as UntouchedColumns | undefined;
-    return row === undefined ? [] : [untouchedCandidate(row)];
+    const row = untouchedMessages.get(slot, head, slot, 1) as UntouchedColumns | undefined;
+    return row === undefined ? [] : [untouchedCandidate(row, messageAt, slot)];
   }
   const candidates: Candidate[] = [];
   let bytes = 0;
-  for (const row of step.sql.untouchedMessages.iterate(queue.slot, queue.head, queue.slot, limit) as Iterable<UntouchedColumns>) {
-    const candidate = untouchedCandidate(row);
+  for (const row of untouchedMessages.all(slot, head, slot, limit) as UntouchedColumns[]) {
+    const candidate = untouchedCandidate(row, messageAt, slot);
     candidates.push(candidate);
     bytes += sizeOf(candidate.data);
     if (bytes >= ANSWER_BYTES) break;
@@ -204,7 +206,8 @@ function untouchedCandidates(step: Step, queue: QueueRow, limit: number): Candid
 
 type UntouchedColumns = [sequence: number, enqueuedAt: unknown, id: unknown, task: number | null, data: unknown];
 
-function untouchedCandidate([sequence, enqueuedAt, id, task, data]: UntouchedColumns): Candidate {
+function untouchedCandidate([sequence, enqueuedAt, id, task, small]: UntouchedColumns, messageAt: Prepared, slot: number): Candidate {
+  const data = small ?? (messageAt.get(slot, sequence) as unknown[] | undefined)?.[2];
   return { sequence, untouched: true, deliveryCount: 0, enqueuedAt, id, task, data };
 }
 
@@ -243,8 +246,7 @@ function handOut(
   const token = step.context.random.token();
   const due = Math.ceil(step.nowMs + request.leaseMs);
   const kept = typeof candidate.id === "string" ? candidate.id : null;
-  if (candidate.untouched)
-    step.newPlaces.add(queue.slot, sequence, PROCESSING, due, 1, token, session(), null, kept === null ? 0 : 1, task);
+  if (candidate.untouched) step.newPlaces.add(queue.slot, sequence, due, token, session(), kept === null ? 0 : 1, task);
   else step.sql.handOutAgain.run(due, token, session(), queue.slot, sequence);
   queue.processing += 1;
   queue.delivered += 1;

@@ -75,7 +75,7 @@ function storeMessage(step: Step, queue: QueueRow, message: NewMessage, id: Mess
   const sequence = queue.tail;
   const delayMs = message.delayMs ?? 0;
   const task = message.task === undefined ? null : step.tasks.get(message.task).number;
-  if (id === null) step.newMessages.add(queue.slot, sequence, step.wallMs, delayMs > 0 ? 1 : 0, null, task, message.data);
+  if (id === null) step.newMessages.add(queue.slot, sequence, step.wallMs, delayMs > 0 ? 1 : 0, task, message.data);
   // Whether it is there is asked when its id comes again, maybe in this very call.
   else step.sql.insertMessage.run(queue.slot, sequence, step.wallMs, delayMs > 0 ? 1 : 0, id, task, message.data);
   if (delayMs > 0) {

@@ -29,7 +29,8 @@ export class RowBatch {
     for (const parameter of parameters) values.push(parameter);
     if (values.length < ROWS * this.#length) return;
     this.#values = [];
-    this.#many.run(values);
+    // Given one by one: of an array each would be looked up.
+    this.#many.run(...values);
   }
 
   /** Stores what was added. */
@@ -37,7 +38,7 @@ export class RowBatch {
     const values = this.#values;
     if (values.length === 0) return;
     this.#values = [];
-    if (values.length === this.#length) this.#one.run(values);
-    else for (let start = 0; start < values.length; start += this.#length) this.#one.run(values.slice(start, start + this.#length));
+    if (values.length === this.#length) this.#one.run(...values);
+    else for (let start = 0; start < values.length; start += this.#length) this.#one.run(...values.slice(start, start + this.#length));
   }
 }

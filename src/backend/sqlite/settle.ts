@@ -95,11 +95,9 @@ function ackReceipt(step: Step, queue: QueueRow, { sequence, token, answers, ind
 /** Acks deliveries of consecutive places: those that are current, in stretches that are removed as ranges. */
 function ackRange(step: Step, queue: QueueRow, receipts: readonly ReceiptToAck[]): void {
   const first = sequenceAt(receipts, 0);
-  const rows = step.sql.deliveriesBetween.all(queue.slot, first, queue.slot, sequenceAt(receipts, receipts.length - 1)) as [
-    sequence: number,
-    token: number,
-    ...ended: Ended,
-  ][];
+  const last = sequenceAt(receipts, receipts.length - 1);
+  if (ackWholeRange(step, queue, receipts, first, last)) return;
+  const rows = step.sql.deliveriesBetween.all(queue.slot, first, queue.slot, last) as [sequence: number, token: number, ...ended: Ended][];
   let from = 0;
   let until = 0;
   for (const [sequence, token, chosen, task] of rows) {
@@ -115,6 +113,31 @@ function ackRange(step: Step, queue: QueueRow, receipts: readonly ReceiptToAck[]
     if (task !== null) step.tasks.settled(task, queue.slot, "done");
   }
   removeRange(step, queue, from, until);
+}
+
+/**
+ * Acks deliveries of consecutive places if all of them are current, none has a chosen id, and all or none belong to one task, which is almost
+ * always so: their tokens, compared as one text, cost half of what a row for each does. Answers whether it did.
+ */
+function ackWholeRange(step: Step, queue: QueueRow, receipts: readonly ReceiptToAck[], first: number, last: number): boolean {
+  const [count, chosen, owned, least, most, tokens] = step.sql.deliveriesTogether.get(queue.slot, first, queue.slot, last) as [
+    count: number,
+    chosen: number,
+    owned: number,
+    least: number | null,
+    most: number | null,
+    tokens: string | null,
+  ];
+  if (count !== receipts.length || chosen !== 0 || (owned !== 0 && (owned !== count || least !== most))) return false;
+  let expected = "";
+  for (const { token } of receipts) expected += expected === "" ? token : `,${token}`;
+  if (tokens !== expected) return false;
+  for (const { answers, index } of receipts) {
+    answers[index] = { outcome: "acked", forwarded: [] };
+    if (least !== null) step.tasks.settled(least, queue.slot, "done");
+  }
+  removeRange(step, queue, first, last + 1);
+  return true;
 }
 
 /** Removes the deliveries and messages of the places from `from` on, up to the one before `until`. */

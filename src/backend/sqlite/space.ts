@@ -7,10 +7,10 @@ import { QueueFSError, quote } from "../../core/errors.ts";
 import type { Database } from "./connection.ts";
 
 /**
- * Kept beside the database while it is open and given up when the disk is full, so that acks go through: 512 KiB, a log of some 200 acks, or
- * enough for the file to take the log in.
+ * Kept beside the database while it is open and given up when the disk is full, so that acks go through: 4 MiB, enough for the file to take in
+ * what the log gets to before it is moved, after which its room serves anew.
  */
-const BALLAST_BYTES = 512 * 1024;
+const BALLAST_BYTES = 4 * 1024 * 1024;
 /** How long an answer about free space holds, in milliseconds, unless many bytes were written. */
 const FREE_SPACE_VALID_MS = 1_000;
 /** Bytes written after which free space is looked at again, at most; near the floor it is a quarter of what is left above it. */

@@ -122,9 +122,9 @@ export class Step {
   readonly changedQueues = new Set<QueueName>();
   /** The session of this process, once this transaction has made sure of it. */
   session: number | undefined;
-  /** New rows of `message`, without chosen ids; parameters as of `insertMessage`. */
+  /** New rows of `message`, without chosen ids; parameters as of `insertPlainMessage`. */
   readonly newMessages: RowBatch;
-  /** New rows of `place` of messages that are handed out for the first time; parameters as of `insertPlace`. */
+  /** New rows of `place` of messages that are handed out for the first time; parameters as of `insertNewPlace`. */
   readonly newPlaces: RowBatch;
   #tasks: TaskChanges | undefined;
   readonly #bySlot = new Map<number, QueueRow>();
@@ -135,8 +135,8 @@ export class Step {
     this.sql = context.sql;
     this.nowMs = context.clock.monotonicMs();
     this.wallMs = Math.floor(context.clock.wallMs());
-    this.newMessages = new RowBatch(context.sql.insertMessage, context.sql.insertMessages, 7);
-    this.newPlaces = new RowBatch(context.sql.insertPlace, context.sql.insertPlaces, 10);
+    this.newMessages = new RowBatch(context.sql.insertPlainMessage, context.sql.insertMessages, 6);
+    this.newPlaces = new RowBatch(context.sql.insertNewPlace, context.sql.insertNewPlaces, 7);
   }
 
   /** Stores the new rows. The writer sees to it before any operation that may look at them. */

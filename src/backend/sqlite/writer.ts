@@ -53,8 +53,8 @@ interface Call extends Required<Omit<CallTraits, "kind">> {
 
 /** What the writer asks of the store around it. */
 export interface WriterHooks {
-  /** Called after each commit. */
-  readonly onCommit: () => void;
+  /** Called after each commit, with the payload bytes of its calls as {@link CallTraits} has them. */
+  readonly onCommit: (bytes: number) => void;
   /** Called after each commit that changed something, with the queues that changed; a task may have without any. */
   readonly onChange: (queues: ReadonlySet<QueueName>) => void;
   /** Called when the disk was full for an ack or the like; answers whether it made room, so that one more try makes sense. */
@@ -217,14 +217,16 @@ export class Writer {
       else if (answer.value === AGAIN) this.#waitAgain(call);
       else call.resolve(answer.value);
     }
-    this.#afterCommit(step);
+    this.#afterCommit(step, calls);
   }
 
   /** What fails here must not be taken for a failure of the transaction: calls that were answered would be done again. */
-  #afterCommit(step: Step): void {
+  #afterCommit(step: Step, calls: readonly Call[]): void {
     try {
       if (step.changed) this.#hooks.onChange(step.changedQueues);
-      this.#hooks.onCommit();
+      let stored = 0;
+      for (const { bytes, grows } of calls) if (grows) stored += bytes;
+      this.#hooks.onCommit(stored);
     } catch (error) {
       this.#settings.onError(error);
     }

@@ -4,8 +4,13 @@
 -- name: insertMessage
 INSERT INTO message (key, enqueued_at, placed, id, task, data) VALUES (? << 46 | ?, ?, ?, ?, ?, ?)
 
+-- name: insertPlainMessage
+-- One without a chosen id.
+INSERT INTO message (key, enqueued_at, placed, id, task, data) VALUES (? << 46 | ?, ?, ?, NULL, ?, ?)
+
 -- name: untouchedMessages
-SELECT key & 70368744177663 AS sequence, enqueued_at, id, task, data FROM message
+-- Without the payloads above 64 KiB, whose length costs no reading: many of those might not fit into memory.
+SELECT key & 70368744177663 AS sequence, enqueued_at, id, task, CASE WHEN length(data) <= 65536 THEN data END FROM message
 WHERE key > ? << 46 | ? AND key < (? + 1) << 46 AND placed = 0
 ORDER BY key LIMIT 0 + ?
 
@@ -26,6 +31,9 @@ DELETE FROM message WHERE key = ? << 46 | ?
 -- name: insertPlace
 INSERT INTO place (key, state, due, delivery_count, token, session, due_at, chosen, task) VALUES (? << 46 | ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: insertNewPlace
+INSERT INTO place (key, state, due, delivery_count, token, session, chosen, task) VALUES (? << 46 | ?, 1, ?, 1, ?, ?, ?, ?)
+
 -- name: handOutAgain
 UPDATE place SET state = 1, due = ?, delivery_count = delivery_count + 1, token = ?, session = ?, due_at = NULL
 WHERE key = ? << 46 | ?
@@ -41,6 +49,13 @@ DELETE FROM place WHERE key = ? << 46 | ? AND state = 1 AND token = ? RETURNING 
 -- Current deliveries of some consecutive places.
 SELECT key & 70368744177663 AS sequence, token, chosen, task FROM place
 WHERE key >= ? << 46 | ? AND key <= ? << 46 | ? AND state = 1 ORDER BY key
+
+-- name: deliveriesTogether
+-- The same as one row: how many there are, how many have a chosen id, how many belong to tasks and to which, and all tokens.
+SELECT count(*), total(chosen), count(task), min(task), max(task), group_concat(token) FROM (
+  SELECT token, chosen, task FROM place
+  WHERE key >= ? << 46 | ? AND key <= ? << 46 | ? AND state = 1 ORDER BY key
+)
 
 -- name: deletePlacesBetween
 DELETE FROM place WHERE key >= ? << 46 | ? AND key < ? << 46 | ?
