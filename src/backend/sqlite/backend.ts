@@ -98,7 +98,7 @@ export class SqliteBackend implements Backend {
       maxMessageBytes: settings.maxMessageBytes,
     };
     this.#space = new Space(database, settings.path, settings.minFreeBytes, context.clock);
-    this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.onError);
+    this.#wakeUp = new WakeUp(database, settings.path, context.clock, settings.sweepIntervalMs, settings.onError);
     this.#checkpoints = new Checkpoints(database, { path: settings.path, durability: settings.durability }, settings.onError);
     this.#writer = new Writer(database, context, settings, {
       onCommit: (stored) => {
@@ -125,9 +125,10 @@ export class SqliteBackend implements Backend {
     try {
       const { more } = await this.recover();
       const untidy = (await this.#read(isTidyDue)) && (await this.#writer.run(tidyStep));
-      const isBusy = this.#commits > IDLE_COMMITS;
+      this.#wakeUp.sweep();
+      const commits = this.#commits;
       this.#commits = 0;
-      return this.#space.shrink(isBusy) || more || untidy;
+      return this.#space.shrink(commits > 0, commits > IDLE_COMMITS) || more || untidy;
     } catch (error) {
       const translated = translate(error, this.#settings.path);
       // Whoever may write will sweep.

@@ -21,6 +21,8 @@ const SPARE_BYTES = 1024 * 1024;
 const SHRINK_PAGES = 1_024;
 /** Live pages up to which a file made without incremental vacuum is rebuilt in one go: some 4 MiB, well under 200 ms. */
 const REBUILD_PAGES = 2_048;
+/** Sweeps of an idle store from one look at its file to the next. */
+const SWEEPS_PER_LOOK = 10;
 /** Size of the write-ahead log that is left alone, in bytes. */
 const LOG_BYTES = 1024 * 1024;
 /** Size of the log that is left alone while the store is at work, in bytes. */
@@ -37,6 +39,9 @@ export class Space {
   #enough = true;
   #freeBytes = 0;
   #idleFreePages = 0;
+  /** Whether the last look found nothing to do, now or at the next. */
+  #isSettled = false;
+  #sweeps = 0;
 
   constructor(database: Database, path: string, minFreeBytes: number, clock: Clock) {
     this.#database = database;
@@ -123,16 +128,22 @@ export class Space {
   /**
    * One step of giving space back, when free pages have stayed free since the last sweep. Answers whether there is more to do.
    *
+   * @param isChanged whether this process committed anything since the last step
    * @param isBusy whether the store is at work: then the log is left to the checkpoints, unless it has grown far beyond what they need
    */
-  shrink(isBusy: boolean): boolean {
+  shrink(isChanged: boolean, isBusy: boolean): boolean {
+    this.#sweeps += 1;
+    // What other processes leave, they see to themselves, unless they are gone.
+    if (this.#isSettled && !isChanged && this.#sweeps % SWEEPS_PER_LOOK !== 0) return false;
     this.#keepBallast();
     const free = this.#pragma("freelist_count");
     const pages = this.#pragma("page_count");
     const steady = Math.min(free, this.#idleFreePages);
+    this.#isSettled = free === this.#idleFreePages;
     this.#idleFreePages = free;
     const sparePages = SPARE_BYTES / this.#pragma("page_size");
     if (steady <= sparePages || steady * 2 < pages) return this.#settleFile(pages, isBusy);
+    this.#isSettled = false;
     if (this.#pragma("auto_vacuum") === 0) {
       if (pages - free > REBUILD_PAGES) return false;
       this.#database.pragma("auto_vacuum = INCREMENTAL");
@@ -147,9 +158,12 @@ export class Space {
   #settleFile(pages: number, isBusy: boolean): boolean {
     const log = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     const file = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
-    if (isBusy && log < BUSY_LOG_BYTES) return false;
+    if (isBusy && log < BUSY_LOG_BYTES) {
+      this.#isSettled = false;
+      return false;
+    }
     // Readers in the way leave it for a later sweep.
-    if (log > LOG_BYTES || (log > 0 && file - pages * this.#pragma("page_size") > SPARE_BYTES)) this.#emptyLog();
+    if (log > LOG_BYTES || (log > 0 && file - pages * this.#pragma("page_size") > SPARE_BYTES)) this.#isSettled = this.#emptyLog();
     return false;
   }
 

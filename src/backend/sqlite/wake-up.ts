@@ -27,6 +27,7 @@ export class WakeUp {
   readonly #onError: (error: unknown) => void;
   readonly #listeners = new Set<ChangeListener>();
   readonly #dataVersion: Prepared;
+  readonly #isSwept: boolean;
   #watcher: FSWatcher | undefined;
   #timer: Timer | undefined;
   #again: Timer | undefined;
@@ -34,7 +35,9 @@ export class WakeUp {
   /** Changes that only the poll has found, since the watch last told of anything. */
   #missed = 0;
 
-  constructor(database: Database, path: string, clock: Clock, onError: (error: unknown) => void) {
+  /** @param sweepIntervalMs how often {@link sweep} is going to be called */
+  constructor(database: Database, path: string, clock: Clock, sweepIntervalMs: number, onError: (error: unknown) => void) {
+    this.#isSwept = sweepIntervalMs <= WATCHED_POLL_MS;
     this.#dataVersion = database.prepare("PRAGMA data_version").pluck();
     this.#path = path;
     this.#clock = clock;
@@ -76,13 +79,25 @@ export class WakeUp {
   }
 
   #poll(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const isWatched = this.#watcher !== undefined && this.#missed < MOST_MISSED;
+    // The sweep looks as well: one more timer would wake an idle process twice as often.
+    if (isWatched && this.#isSwept) return;
     this.#timer = this.#clock.setTimer(
       () => {
         if (this.#look()) this.#missed += 1;
         if (this.#listeners.size > 0) this.#poll();
       },
-      this.#watcher === undefined || this.#missed >= MOST_MISSED ? POLL_MS : WATCHED_POLL_MS,
+      isWatched ? WATCHED_POLL_MS : POLL_MS,
     );
+  }
+
+  /** Looks for commits that the watch did not tell of. */
+  sweep(): void {
+    if (this.#listeners.size === 0 || !this.#look()) return;
+    this.#missed += 1;
+    this.#poll();
   }
 
   /** Tells the listeners if another connection has committed. Answers whether it had. */
