@@ -41,6 +41,11 @@ export class SocketExchange implements Exchange {
     return this.#isFinished;
   }
 
+  get isGone(): boolean {
+    const { closed, destroyed } = this.#outgoing;
+    return (closed || destroyed) && !this.#isFinished;
+  }
+
   get signal(): AbortSignal {
     if (this.#gone !== undefined) return this.#gone.signal;
     const controller = new AbortController();
