@@ -56,6 +56,18 @@ const IDLE_QUEUES = 10;
 /** The windows here are longer than those within a process. */
 const WINDOWS = 4;
 
+/**
+ * Measures callers after as long a time in which nothing is counted: each server is a fresh process, whose first seconds tell how Node compiles,
+ * and not what a call costs.
+ */
+async function measureWarm(run: Run, callers: number, call: () => Promise<void>): Promise<Load> {
+  const durationMs = run.settings.windowMs * WINDOWS;
+  await runCallers(new Load(callers, { durationMs }), call);
+  const load = new Load(callers, { durationMs });
+  await runCallers(load, call);
+  return load;
+}
+
 interface Server {
   readonly url: string;
   readonly port: number;
@@ -102,13 +114,13 @@ export async function runHttp(run: Run): Promise<void> {
     title: "HTTP: messages per second in batches of 100",
     base: IN_PROCESS,
     order: [IN_PROCESS, OVER_HTTP],
-    note: `${BATCH_CALLERS} callers, each with a cycle at a time. The server is a process of its own beside the client's; SQLite with durability normal.`,
+    note: `${BATCH_CALLERS} callers, each with a cycle at a time. The server is a process of its own beside the client's, measured once it is warm; SQLite with durability normal.`,
   });
   run.results.begin(CALL_SUITE, {
     title: "HTTP: single calls per second",
     base: EMPTY_HANDLER,
     order: [EMPTY_HANDLER, SERVER],
-    note: `${CALLERS} connections that are kept, a request at a time on each. The empty handler reads the same body and answers the same bytes.`,
+    note: `${CALLERS} connections that are kept, a request at a time on each. The empty handler reads the same body and answers the same bytes. Both are measured once they are warm.`,
   });
   run.results.begin(IDLE_SUITE, {
     title: "HTTP: clients that only wait",
@@ -139,8 +151,7 @@ async function measureBatches(run: Run, round: number): Promise<void> {
               : await openSqlite({ path, durability: "normal" });
         await store.createQueue(QUEUE);
         const messages = Array.from({ length: BATCH }, () => ({ data: PAYLOAD }));
-        const load = new Load(BATCH_CALLERS, { durationMs: run.settings.windowMs * WINDOWS });
-        await runCallers(load, async () => {
+        const load = await measureWarm(run, BATCH_CALLERS, async () => {
           await store.enqueue(QUEUE, messages);
           const deliveries = await store.dequeue(QUEUE, { limit: BATCH });
           await store.ack(
@@ -183,8 +194,7 @@ async function measureCalls(run: Run, round: number): Promise<void> {
     run.tell(`http, round ${round + 1}: single calls, ${contender}`);
     const server = await startServer({ store: contender === SERVER ? "memory" : "nothing", path: "" });
     const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
-    const load = new Load(CALLERS, { durationMs: run.settings.windowMs * WINDOWS });
-    await runCallers(load, async () => {
+    const load = await measureWarm(run, CALLERS, async () => {
       await post(agent, server.port, `/api/v1/queues/${encodeURIComponent(QUEUE)}/messages`, BODY);
     });
     run.results.record(CALL_SUITE, ENQUEUE_CALL, contender, "/s", load.perSecond);

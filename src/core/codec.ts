@@ -64,9 +64,18 @@ export function isUtf8(bytes: Uint8Array): boolean {
   return true;
 }
 
+// Messages of one batch have one instant.
+let lastMs = 0;
+let lastTimestamp = new Date(lastMs).toISOString();
+
 /** An instant as RFC 3339 in UTC with milliseconds. Instants that it cannot name become the nearest that it can. */
 export function formatTimestamp(atMs: number): string {
-  return new Date(Math.min(Math.max(0, atMs), LAST_TIMESTAMP_MS) || 0).toISOString();
+  const ms = Math.min(Math.max(0, atMs), LAST_TIMESTAMP_MS) || 0;
+  if (ms !== lastMs) {
+    lastTimestamp = new Date(ms).toISOString();
+    lastMs = ms;
+  }
+  return lastTimestamp;
 }
 
 /** A message as an object in the shape of its JSON. For data of many MiB, {@link messageJsonChunks} needs less memory. */

@@ -33,14 +33,20 @@ export class BytesBeside {
 /** Hands out the bytes that came beside a JSON text, in the order in which the text names them. */
 export class BytesReader {
   readonly #bytes: Uint8Array;
+  readonly #isForKeeps: boolean;
   #place = 0;
 
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+  /**
+   * @param isForKeeps whether what is handed out is kept by somebody, and so must be a copy: a view keeps all of the body in memory, and making a
+   *   copy takes longer than all else that is done for a small message
+   */
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array, isForKeeps = true) {
     // A slice of a Buffer would be a view.
     this.#bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    this.#isForKeeps = isForKeeps;
   }
 
-  /** The next bytes, a copy. @throws QueueFSError `invalid-argument` when there are not so many */
+  /** The next bytes. @throws QueueFSError `invalid-argument` when there are not so many */
   take(length: unknown): Uint8Array {
     const left = this.#bytes.byteLength - this.#place;
     if (typeof length !== "number" || !Number.isInteger(length) || length < 0 || length > left) {
@@ -49,8 +55,9 @@ export class BytesReader {
         `"data" of a message with "encoding":"bytes" must be the number of its bytes, at most the ${left} that are left in the body, got ${quote(length)}`,
       );
     }
+    const from = this.#place;
     this.#place += length;
-    return this.#bytes.slice(this.#place - length, this.#place);
+    return this.#isForKeeps ? this.#bytes.slice(from, this.#place) : this.#bytes.subarray(from, this.#place);
   }
 
   /** Says that all messages were read. @throws QueueFSError `invalid-argument` when bytes are left over */
@@ -78,11 +85,13 @@ export function dataFromWire(json: { readonly data?: unknown; readonly encoding?
 
 /** A body in the binary form. @param json what the text is; `beside` has collected the bytes of its messages */
 export function encodeFrame(json: unknown, beside: BytesBeside): Uint8Array<ArrayBuffer> {
-  const text = new TextEncoder().encode(JSON.stringify(json));
-  const frame = new Uint8Array(4 + text.byteLength + beside.byteLength);
-  new DataView(frame.buffer).setUint32(0, text.byteLength);
-  frame.set(text, 4);
-  let place = 4 + text.byteLength;
+  const text = JSON.stringify(json);
+  const textBytes = Buffer.byteLength(text);
+  // All of it is written below. Not from the pool, a block of which would be kept as long as an answer that is remembered.
+  const frame = Buffer.allocUnsafeSlow(4 + textBytes + beside.byteLength);
+  frame.writeUInt32BE(textBytes, 0);
+  frame.write(text, 4, textBytes, "utf8");
+  let place = 4 + textBytes;
   for (const part of beside.parts) {
     frame.set(part, place);
     place += part.byteLength;
@@ -90,14 +99,14 @@ export function encodeFrame(json: unknown, beside: BytesBeside): Uint8Array<Arra
   return frame;
 }
 
-/** Takes a body in the binary form apart. @throws QueueFSError `invalid-argument` when it is none */
-export function decodeFrame(frame: Uint8Array): { readonly json: unknown; readonly beside: BytesReader } {
+/** Takes a body in the binary form apart. @param isForKeeps as of {@link BytesReader}. @throws QueueFSError `invalid-argument` when it is none */
+export function decodeFrame(frame: Uint8Array, isForKeeps = true): { readonly json: unknown; readonly beside: BytesReader } {
   const length = frame.byteLength < 4 ? Number.NaN : new DataView(frame.buffer, frame.byteOffset).getUint32(0);
   if (!(4 + length <= frame.byteLength))
     throw new QueueFSError("invalid-argument", `a body of the type ${MESSAGES_TYPE} is shorter than it says (${frame.byteLength} bytes)`);
   const text = decodeUtf8(frame.subarray(4, 4 + length));
   if (text === undefined) throw new QueueFSError("invalid-argument", `the JSON of a body of the type ${MESSAGES_TYPE} is not valid UTF-8`);
-  return { json: parseJson(text), beside: new BytesReader(frame.subarray(4 + length)) };
+  return { json: parseJson(text), beside: new BytesReader(frame.subarray(4 + length), isForKeeps) };
 }
 
 /** The value of a JSON text. @throws QueueFSError `invalid-argument` */

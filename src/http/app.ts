@@ -3,32 +3,31 @@
 import { Hono } from "hono";
 import type { Backend } from "../backend/contract.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { isQueueFSError, QueueFSError } from "../core/errors.ts";
 import { readOptions } from "../core/options.ts";
-import { API_PREFIX, INSTANCE_HEADER } from "../core/wire.ts";
+import { API_PREFIX } from "../core/wire.ts";
 import { rootAnswer } from "./agfs/about.ts";
 import { Agfs } from "./agfs/agfs.ts";
-import { errorAnswer } from "./agfs/answers.ts";
-import { isAgfsPath, mountAgfs } from "./agfs/mounting.ts";
-import { type Caller, Gate, type Token } from "./auth.ts";
+import { mountAgfs } from "./agfs/mounting.ts";
+import { Gate, type Token } from "./auth.ts";
 import { BodyBudget, bodyLimit, readStream } from "./body.ts";
-import { allowOrigins } from "./cross-origin.ts";
 import { docsAnswer } from "./docs-page.ts";
 import { EventHub } from "./events/hub.ts";
 import { type Exchange, exchangeOf, type RequestObserver } from "./exchange.ts";
-import { checkTarget, Neighbourhood } from "./guards.ts";
+import { Neighbourhood } from "./guards.ts";
 import { LongPolls } from "./long-polls.ts";
 import { Metrics } from "./observe/metrics.ts";
-import { observation } from "./observe/observation.ts";
 import { errorFields, type Logger, RequestLog } from "./observe/request-log.ts";
 import { openApiDocument } from "./openapi.ts";
 import { APP_OPTIONS } from "./options.ts";
+import { type Asked, Passage, type Passing, pathOf } from "./passage.ts";
 import { noSuchRoute, problemAnswer, wrongMethod } from "./problem.ts";
 import type { Route, Shared } from "./route.ts";
+import { RouteFinder } from "./route-finder.ts";
 import { ROUTES } from "./routes/table.ts";
-import { type Serving, serveRoute } from "./serve-route.ts";
-import { Sessions } from "./sessions.ts";
+import { type Served, type Serving, serveRoute } from "./serve-route.ts";
+import { type KeptAnswer, Sessions } from "./sessions.ts";
 import { packageVersion } from "./version.ts";
+import { fetchThrough, serveThrough, targetOf } from "./ways-in.ts";
 
 /** Options of {@link createApp}. */
 export interface AppOptions {
@@ -84,15 +83,7 @@ export interface AppParts {
 
 /** What a handler finds in its context. */
 export interface AppEnv {
-  readonly Bindings: { readonly exchange: Exchange };
-  readonly Variables: {
-    /** Who asks. */
-    caller: Caller;
-    /** The name of the route, for whoever observes. */
-    route: string;
-    /** The error that the answer tells of. */
-    error: unknown;
-  };
+  readonly Bindings: { readonly exchange: Exchange; readonly passing: Passing };
 }
 
 /** A server without sockets. */
@@ -117,17 +108,20 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Paths that tell nothing of the store, and so ask for no token: probes and documentation. */
-const OPEN_PATHS: ReadonlySet<string> = new Set(["/", "/docs", "/openapi.json", `${API_PREFIX}/health`, `${API_PREFIX}/ready`]);
+/** An app, for whoever holds the sockets. */
+export interface SocketApp extends App {
+  /**
+   * Answers a plain request of the native API, without the detour by `Request` and `Response`; never rejects. Nothing where the request is one
+   * for `fetch`.
+   *
+   * @param asked its target is checked
+   */
+  serve(asked: Asked): Promise<KeptAnswer> | undefined;
+}
 
 /** A route's path as the router has it. */
 function routerPath(path: string): string {
   return API_PREFIX + path.replace(/\{(\w+)\}/g, ":$1");
-}
-
-/** Path and query of an absolute URL. */
-function targetOf(url: string): string {
-  return url.slice(url.indexOf("/", url.indexOf("://") + 3));
 }
 
 function randomWord(): string {
@@ -149,22 +143,25 @@ function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
   return methods;
 }
 
+async function toResponse(served: Promise<Served>): Promise<Response> {
+  const { status, headers, body } = await served;
+  return new Response(body, { status, headers });
+}
+
 /** Adds all routes. */
 function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs, metrics: Metrics): void {
   for (const route of ROUTES) {
     hono.on(route.method, routerPath(route.path), (c) => {
-      c.set("route", route.name);
-      const { req } = c;
-      const target = targetOf(req.url);
-      return serveRoute(serving, route, {
-        caller: c.var.caller,
-        exchange: c.env.exchange,
-        method: req.method,
-        target,
-        header: (name) => req.header(name),
-        param: (name) => req.param(name),
-        query: () => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?")) : ""),
-      });
+      const { req, env } = c;
+      return toResponse(
+        serveRoute(serving, route, env.passing, {
+          exchange: env.exchange,
+          method: req.method,
+          target: targetOf(req.url),
+          header: (name) => req.header(name),
+          param: (name) => req.param(name),
+        }),
+      );
     });
   }
   for (const [path, methods] of methodsByPath(ROUTES)) {
@@ -194,9 +191,10 @@ function addRoutes(hono: Hono<AppEnv>, serving: Serving, agfs: Agfs, metrics: Me
 function mountOthers(hono: Hono<AppEnv>, { agfs, budget, bodyLimit, metrics }: AppParts): void {
   mountAgfs(hono, agfs, { budget, bodyLimit });
   hono.get("/metrics", async (c) => {
-    c.set("route", "metrics");
+    const { passing } = c.env;
+    passing.route = "metrics";
     // They tell of all queues.
-    c.var.caller.needWholeStore();
+    passing.caller.needWholeStore();
     return c.body(await metrics.scrape(), 200, { "content-type": metrics.contentType });
   });
   hono.all("/metrics", (c) => {
@@ -210,6 +208,11 @@ function mountOthers(hono: Hono<AppEnv>, { agfs, budget, bodyLimit, metrics }: A
  * @throws QueueFSError `invalid-argument` for an option that is not understood
  */
 export function createApp(backend: Backend, options: AppOptions = {}): App {
+  return createSocketApp(backend, options);
+}
+
+/** The same, for whoever holds the sockets. @throws QueueFSError as {@link createApp} does */
+export function createSocketApp(backend: Backend, options: AppOptions = {}): SocketApp {
   const values = readOptions("createApp", APP_OPTIONS, options);
   const { tokens = [], allowHosts = [], allowOrigins: origins = [], observer, logger } = options;
   const onError = options.onError ?? (logger === undefined ? warnOf : (error: unknown) => logger.error(errorFields(error), "error"));
@@ -234,54 +237,36 @@ export function createApp(backend: Backend, options: AppOptions = {}): App {
     bodyLimit: bodyLimit(backend.description.maxMessageBytes),
     answerTimeoutMs: values.answerTimeoutMs,
   };
+  const passage = new Passage({
+    gate,
+    neighbourhood,
+    limits: values,
+    observers: { metrics, log: logger && new RequestLog(logger), observer },
+    clock,
+    instance,
+    drained: polls.drained,
+    onError,
+  });
   const hono = new Hono<AppEnv>();
   hono.notFound((c) => problemAnswer(noSuchRoute(c.req.path)));
-  hono.onError((error, c) => {
-    const isGone = c.env.exchange.signal.aborted;
-    if (!isQueueFSError(error) && !isGone) onError(error);
-    const told = isGone && !isQueueFSError(error) ? new QueueFSError("aborted", "the client went away") : error;
-    c.set("error", told);
-    return isAgfsPath(c.req.path) ? errorAnswer(told, "read") : problemAnswer(told);
-  });
-  hono.use("*", observation({ metrics, log: logger && new RequestLog(logger), observer }, clock, instance));
-  hono.use("*", async (c, next) => {
-    await next();
-    const { headers } = c.res;
-    headers.set(INSTANCE_HEADER, instance);
-    headers.set("cache-control", "no-store");
-    headers.set("x-content-type-options", "nosniff");
-    if (polls.drained.aborted) headers.set("connection", "close");
-  });
-  // Before anything is refused: the page is to read why.
-  if (neighbourhood.origins.size > 0) hono.use("*", allowOrigins(neighbourhood.origins));
-  hono.use("*", (c, next) => {
-    checkTarget(targetOf(c.req.url), values);
-    neighbourhood.needHost(c.req.header("host"));
-    const life = c.req.header(INSTANCE_HEADER);
-    if (life !== undefined && life !== instance)
-      throw new QueueFSError(
-        "outcome-unknown",
-        "this is another life of the server than the request was sent to first; whether that one did it is forgotten",
-      );
-    return next();
-  });
-  hono.use("*", (c, next) => {
-    const { req } = c;
-    if (!OPEN_PATHS.has(req.path)) {
-      neighbourhood.needOrigin({ origin: req.header("origin"), host: req.header("host"), site: req.header("sec-fetch-site") });
-      c.set("caller", gate.caller(req.header("authorization")));
-    }
-    return next();
+  hono.onError((error) => {
+    // The passage answers it.
+    throw error;
   });
   const { mount, plainLeaseMs } = values;
   const agfs = new Agfs({ ...shared, clock, answerTimeoutMs: values.answerTimeoutMs, onError }, { mount, plainLeaseMs });
   addRoutes(hono, serving, agfs, metrics);
+  const finder = new RouteFinder(ROUTES);
   return {
     instance,
     asksForToken: gate.isClosed,
     origins: neighbourhood.origins,
     limits: { maxUrlBytes: values.maxUrlBytes, maxQueryParameters: values.maxQueryParameters },
-    fetch: async (request, exchange) => hono.fetch(request, { exchange: exchange ?? exchangeOf(request, readStream) }),
+    fetch: (request, exchange) => fetchThrough(passage, hono, request, exchange ?? exchangeOf(request, readStream)),
+    serve(asked) {
+      const found = finder.find(asked.method, pathOf(asked.target));
+      return found === undefined ? undefined : serveThrough(passage, serving, found, asked);
+    },
     countConnections: (count) => metrics.countConnections(count),
     drained: polls.drained,
     drain: () => {

@@ -117,6 +117,9 @@ function digest(text: string): Buffer {
 /** Everybody, where no token is asked for. */
 const ANYBODY = new Caller("", {});
 
+/** Somebody of whom nothing is known, who may do nothing. */
+export const NOBODY: Caller = new Caller("", { readOnly: true, queues: [] });
+
 /** Knows the tokens. */
 export class Gate {
   readonly #tokens: readonly { readonly digest: Buffer; readonly caller: Caller }[];

@@ -104,7 +104,8 @@ export function bodyText(bytes: Uint8Array): string {
 
 /** Takes a body apart. @throws QueueFSError `invalid-argument`; RequestError 415 for a type that is neither JSON nor the binary form */
 export function parseBody(type: string, bytes: Uint8Array): RequestBody {
-  if (type === MESSAGES_TYPE) return decodeFrame(bytes);
+  // Stores copy what they keep.
+  if (type === MESSAGES_TYPE) return decodeFrame(bytes, false);
   if (bytes.byteLength === 0) return { json: undefined };
   if (!isJsonType(type))
     throw new RequestError("invalid-argument", 415, `the body must be of the type application/json, got ${JSON.stringify(type)}`);

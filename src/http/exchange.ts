@@ -6,6 +6,8 @@ import type { BodyReading } from "./body.ts";
 export interface Exchange {
   /** Aborted when the client goes away before its answer is written. */
   readonly signal: AbortSignal;
+  /** Whether that has happened. To ask is free, and a signal is not. */
+  readonly isGone: boolean;
   /** Has `listener` called, once at most, when the answer did not reach the client, as far as that can be known. */
   onLost(listener: () => void): void;
   /** The body, read without detours. @throws whatever `reading` throws; QueueFSError `aborted` when it breaks off */
@@ -16,6 +18,9 @@ export interface Exchange {
 export function exchangeOf(request: Request, readStream: (body: Request["body"], reading: BodyReading) => Promise<Uint8Array>): Exchange {
   return {
     signal: request.signal,
+    get isGone() {
+      return request.signal.aborted;
+    },
     onLost: (listener) => request.signal.addEventListener("abort", listener, { once: true }),
     readBody: (reading) => readStream(request.body, reading),
   };

@@ -9,6 +9,9 @@ export interface TargetLimits {
   readonly maxQueryParameters: number;
 }
 
+/** What most targets are; with these characters nothing below can be wrong with one. */
+const PLAIN = /^\/[\w/-]*$/;
+
 function bad(message: string): RequestError {
   return new RequestError("invalid-argument", 400, message);
 }
@@ -22,6 +25,7 @@ function bad(message: string): RequestError {
 export function checkTarget(target: string, limits: TargetLimits): void {
   if (target.length > limits.maxUrlBytes)
     throw new RequestError("invalid-argument", 414, `the path and query have ${target.length} bytes; the limit is ${limits.maxUrlBytes}`);
+  if (PLAIN.test(target)) return;
   const [path = "", query = ""] = splitOnce(target, "?");
   if (!path.startsWith("/")) throw bad("the request target must be a path that begins with a slash");
   if (/[\\#]|[^\x21-\x7e]/.test(target)) throw bad("the path and query hold a character that must be percent-encoded");

@@ -7,13 +7,14 @@ import { getRequestListener } from "@hono/node-server";
 import type { Backend } from "../backend/contract.ts";
 import { QueueFSError, quote } from "../core/errors.ts";
 import { type OptionValues, readOptions } from "../core/options.ts";
-import { type App, type AppOptions, createApp } from "./app.ts";
+import { type AppOptions, createSocketApp, type SocketApp } from "./app.ts";
 import { answerBadly } from "./bad-request.ts";
 import { checkTarget } from "./guards.ts";
 import { APP_OPTIONS, LISTEN_OPTIONS } from "./options.ts";
 import { RequestError } from "./problem.ts";
 import { SlowClients } from "./slow-clients.ts";
 import { SocketExchange } from "./socket-exchange.ts";
+import { repeatsHeaders, SocketRequest, send } from "./socket-request.ts";
 
 /** Options of {@link listen}. */
 export interface ListenOptions extends AppOptions {
@@ -90,7 +91,7 @@ function secureServer(
 
 /** Serves connections of one server. */
 class Listener implements HttpServer {
-  readonly #app: App;
+  readonly #app: SocketApp;
   readonly #server: NodeServer;
   readonly #slow: SlowClients;
   readonly #drainMs: number;
@@ -101,7 +102,7 @@ class Listener implements HttpServer {
   #stopping: Promise<DrainReport> | undefined;
   #onIdle: (() => void) | undefined;
 
-  constructor(app: App, values: ListenValues, tls: ListenOptions["tls"]) {
+  constructor(app: SocketApp, values: ListenValues, tls: ListenOptions["tls"]) {
     this.#app = app;
     this.#drainMs = values.drainMs;
     this.#slow = new SlowClients(values.minimumBytesPerSecond);
@@ -135,6 +136,11 @@ class Listener implements HttpServer {
         this.#check(incoming, values.maxHeaders);
       } catch (error) {
         answerBadly(outgoing, error, app.origins);
+        return;
+      }
+      const served = repeatsHeaders(incoming) ? undefined : app.serve(new SocketRequest(incoming, exchange));
+      if (served !== undefined) {
+        void served.then((answer) => send(incoming, outgoing, answer));
         return;
       }
       exchanges.set(incoming, exchange);
@@ -254,7 +260,7 @@ export async function listen(backend: Backend, options: ListenOptions = {}): Pro
   const given = Object.entries(options);
   const ofApp = Object.fromEntries(given.filter(([name]) => Object.hasOwn(APP_OPTIONS, name)));
   const values = readOptions("listen", LISTEN_OPTIONS, Object.fromEntries(given.filter(([name]) => !Object.hasOwn(ofApp, name))));
-  const app = createApp(backend, ofApp);
+  const app = createSocketApp(backend, ofApp);
   const { host, port } = values;
   try {
     if (!isLoopback(host) && !app.asksForToken) {

@@ -54,6 +54,8 @@ export interface Call extends Shared {
   readonly beside?: BytesBeside;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** Whether it has gone away. */
+  readonly isGone: boolean;
   /** Has `listener` called when the answer did not reach the client, as far as that can be known. */
   onLost(listener: () => void): void;
 }
@@ -169,7 +171,7 @@ export function selectionOf(call: Call, value: unknown): QueueSelection {
  *
  * @throws QueueFSError `invalid-argument` for what the table does not have, what is given twice, and values out of bounds
  */
-export function readQuery<const Table extends OptionTable>(table: Table, query: URLSearchParams): OptionValues<Table> {
+export function readQuery<const Table extends OptionTable>(table: Table, query: Iterable<[string, string]>): OptionValues<Table> {
   // Without a prototype, so that no name means anything by itself.
   const given: Record<string, unknown> = Object.create(null);
   for (const [name, text] of query) {

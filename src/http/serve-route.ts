@@ -10,6 +10,7 @@ import type { Caller } from "./auth.ts";
 import type { BodyBudget } from "./body.ts";
 import { BodyReading, mediaType, parseBody } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
+import type { Passing } from "./passage.ts";
 import { problemParts } from "./problem.ts";
 import { type Call, type Route, type RouteAnswer, readQuery, type Shared } from "./route.ts";
 import type { KeptAnswer, Sessions, StepAnswer } from "./sessions.ts";
@@ -23,16 +24,17 @@ export interface Serving {
   readonly answerTimeoutMs: number;
 }
 
+/** The answer of a route as it is to be sent. */
+export type Served = Omit<KeptAnswer, "body"> & { readonly body: KeptAnswer["body"] | ReadableStream<Uint8Array> | null };
+
 /** A request as routing gives it. */
 export interface Routed {
-  readonly caller: Caller;
   readonly exchange: Exchange;
   readonly method: string;
   /** Path and query. */
   readonly target: string;
   header(name: string): string | undefined;
   param(name: string): string | undefined;
-  query(): URLSearchParams;
 }
 
 /** The media type of a stream of events. */
@@ -44,6 +46,7 @@ const JSON_HEADERS = { "content-type": "application/json" } as const;
 /** One request on its way through a route. */
 class Serve {
   readonly #serving: Serving;
+  readonly #caller: Caller;
   readonly #routed: Routed;
   readonly #route: Route;
   readonly #reading: BodyReading;
@@ -52,21 +55,21 @@ class Serve {
   /** Whether the client was told something else, or nothing, so that what was done for it is lost. */
   #isLost = false;
 
-  constructor(serving: Serving, route: Route, routed: Routed) {
+  constructor(serving: Serving, route: Route, caller: Caller, routed: Routed) {
     this.#serving = serving;
+    this.#caller = caller;
     this.#routed = routed;
     this.#route = route;
     this.#reading = new BodyReading(serving.budget, serving.bodyLimit);
     this.#beside = routed.header("accept")?.includes(MESSAGES_TYPE) ? new BytesBeside() : undefined;
   }
 
-  async run(): Promise<Response> {
+  async run(): Promise<Served> {
     this.#checkRights();
     const session = this.#route.remembered === true ? this.#session() : undefined;
     try {
       if (session === undefined) return await this.#inTime(this.#answer());
-      const { status, headers, body } = await this.#inTime(this.#repeatable(session.name, session.number));
-      return new Response(body, { status, headers });
+      return await this.#inTime(this.#repeatable(session.name, session.number));
     } catch (error) {
       this.#lose();
       throw error;
@@ -76,7 +79,7 @@ class Serve {
   }
 
   #checkRights(): void {
-    const { caller } = this.#routed;
+    const caller = this.#caller;
     if (this.#route.access === "write") caller.needWrite();
     if (this.#route.scope === "store") caller.needWholeStore();
     if (this.#route.scope === "queue") caller.needQueue(parseQueueName(this.#routed.param("queue")));
@@ -95,18 +98,16 @@ class Serve {
     return { name: name ?? "", number: Number(number) };
   }
 
-  async #answer(): Promise<Response> {
+  async #answer(): Promise<Served> {
     const answer = await this.#route.handle(this.#call());
-    if (answer.stream !== undefined) return this.#streaming(answer.stream);
-    const { status, headers, body } = this.#encode(answer);
-    return new Response(body, { status, headers });
+    return answer.stream === undefined ? this.#encode(answer) : this.#streaming(answer.stream);
   }
 
-  #streaming(stream: ReadableStream<Uint8Array>): Response {
-    if (this.#routed.method !== "HEAD") return new Response(stream, { headers: EVENTS_HEADERS });
+  #streaming(stream: ReadableStream<Uint8Array>): Served {
+    if (this.#routed.method !== "HEAD") return { status: 200, headers: EVENTS_HEADERS, body: stream };
     // Nobody will read it.
     void stream.cancel();
-    return new Response(null, { headers: EVENTS_HEADERS });
+    return { status: 200, headers: EVENTS_HEADERS, body: null };
   }
 
   /** The answer of the route, in the form that the client takes. */
@@ -117,7 +118,7 @@ class Serve {
   }
 
   #repeatable(name: string, number: number): Promise<KeptAnswer> {
-    const { method, target, caller } = this.#routed;
+    const { method, target } = this.#routed;
     const step = async (): Promise<StepAnswer> => {
       try {
         return { answer: this.#encode(await this.#route.handle(this.#call())), isFinal: true };
@@ -129,7 +130,7 @@ class Serve {
       }
     };
     // Whoever has another token may not read its answers.
-    return this.#serving.sessions.run(name, number, `${method} ${target}`, step, caller.key);
+    return this.#serving.sessions.run(name, number, `${method} ${target}`, step, this.#caller.key);
   }
 
   #call(): Call {
@@ -148,10 +149,10 @@ class Serve {
       leaseMs,
       instance,
       version,
-      caller: routed.caller,
+      caller: this.#caller,
       header: (name) => routed.header(name),
       param: (name) => routed.param(name) ?? "",
-      query: (table) => readQuery(table, routed.query()),
+      query: (table) => readQuery(table, queryOf(routed.target)),
       body: async () => parseBody(type, await read()),
       bytes: read,
       contentType: type,
@@ -159,6 +160,9 @@ class Serve {
       // Made only where it is asked for: an AbortSignal costs more than routing a request.
       get signal() {
         return routed.exchange.signal;
+      },
+      get isGone() {
+        return routed.exchange.isGone;
       },
       onLost: (listener) => {
         if (this.#isLost) listener();
@@ -202,7 +206,14 @@ function toText(json: unknown): string {
   }
 }
 
-/** Serves one request. @throws whatever the answer is to tell of as an error */
-export function serveRoute(serving: Serving, route: Route, routed: Routed): Promise<Response> {
-  return new Serve(serving, route, routed).run();
+/** The parameters of a target. */
+function queryOf(target: string): Iterable<[string, string]> {
+  const at = target.indexOf("?");
+  return at < 0 ? [] : new URLSearchParams(target.slice(at));
+}
+
+/** Serves one request. @param passing who asks, and where the route is noted. @throws whatever the answer is to tell of as an error */
+export async function serveRoute(serving: Serving, route: Route, passing: Passing, routed: Routed): Promise<Served> {
+  passing.route = route.name;
+  return new Serve(serving, route, passing.caller, routed).run();
 }

@@ -19,6 +19,18 @@ function gone(): QueueFSError {
 /** By connection, what says that the last answer has arrived: the next request on it shows that. */
 const confirmations = new WeakMap<Socket, () => void>();
 
+/**
+ * Requests whose bodies came in one turn of the event loop go on together, once it has read all there was to read. So the store gets their calls
+ * at once, and a store that shares a transaction, a sync of the disk or a round trip among such calls can do so, as for callers in its process.
+ */
+const arrived: (() => void)[] = [];
+function goOnTogether(goOn: () => void): void {
+  if (arrived.push(goOn) > 1) return;
+  setImmediate(() => {
+    for (const each of arrived.splice(0)) each();
+  });
+}
+
 /** One request on a socket. */
 export class SocketExchange implements Exchange {
   readonly #incoming: IncomingMessage;
@@ -39,6 +51,11 @@ export class SocketExchange implements Exchange {
   /** Whether the whole answer was handed to the network. */
   get isFinished(): boolean {
     return this.#isFinished;
+  }
+
+  get isGone(): boolean {
+    const { closed, destroyed } = this.#outgoing;
+    return (closed || destroyed) && !this.#isFinished;
   }
 
   get signal(): AbortSignal {
@@ -106,7 +123,7 @@ export class SocketExchange implements Exchange {
           end(() => reject(error));
         }
       };
-      const onEnd = (): void => end(() => resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)));
+      const onEnd = (): void => end(() => goOnTogether(() => resolve(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts))));
       const onBroken = (): void => end(() => reject(new QueueFSError("aborted", "the body of the request broke off; nothing was done")));
       if (incoming.readableEnded) onEnd();
       else if (incoming.destroyed) onBroken();

@@ -8,7 +8,6 @@ import type { ApiRequest, Connection } from "./connection.ts";
 import type { Received } from "./transport.ts";
 
 const JSON_TYPE = "application/json";
-const encoder = new TextEncoder();
 
 /** The body of an answer. */
 export interface Body<Json> {
@@ -93,8 +92,9 @@ export class Calls {
   }
 }
 
-function encoded(json: unknown, beside?: BytesBeside): { readonly body: Uint8Array; readonly type: string } {
-  if (beside === undefined || beside.parts.length === 0) return { body: encoder.encode(JSON.stringify(json)), type: JSON_TYPE };
+function encoded(json: unknown, beside?: BytesBeside): { readonly body: string | Uint8Array; readonly type: string } {
+  // As text it is sent in one piece with the head.
+  if (beside === undefined || beside.parts.length === 0) return { body: JSON.stringify(json), type: JSON_TYPE };
   return { body: encodeFrame(json, beside), type: MESSAGES_TYPE };
 }
 

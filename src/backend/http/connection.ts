@@ -16,7 +16,7 @@ import { type Received, type Sending, Transport, TransportError } from "./transp
 export interface ApiRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
-  readonly body?: Uint8Array;
+  readonly body?: string | Uint8Array;
   /** The media type of the body. */
   readonly type?: string;
   /** The media type of the answer. */

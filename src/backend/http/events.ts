@@ -66,7 +66,7 @@ export class Events {
     let waitMs: number | undefined;
     try {
       const headers = { accept: "text/event-stream", "cache-control": "no-store" };
-      const opened = await this.#transport.open({ method: "GET", path: "/events", headers, timeoutMs: SILENCE_MS }, true);
+      const opened = await this.#transport.open({ method: "GET", path: "/events", headers, timeoutMs: SILENCE_MS });
       const { response, request } = opened;
       if (response.statusCode === 200 && response.headers["content-type"]?.startsWith("text/event-stream")) {
         await this.#follow(opened);

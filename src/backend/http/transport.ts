@@ -15,7 +15,7 @@ export interface Sending {
   /** Below the API's prefix, percent-encoded, with its query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array;
+  readonly body?: string | Uint8Array;
   /** Silence after which the connection is given up, in milliseconds; 0 for never. */
   readonly timeoutMs: number;
 }
@@ -67,7 +67,11 @@ export function answerLimit(maxMessageBytes: number): number {
 /** The connections to one server. */
 export class Transport {
   readonly #settings: HttpSettings;
-  readonly #base: URL;
+  /** Where requests go. */
+  readonly #address: { readonly protocol: string; readonly hostname: string; readonly port: string };
+  /** What comes before the path of each. */
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #agent: HttpAgent;
   readonly #send: typeof httpRequest;
   readonly #inAir = new Set<ClientRequest>();
@@ -75,8 +79,12 @@ export class Transport {
 
   constructor(settings: HttpSettings) {
     this.#settings = settings;
-    this.#base = new URL(settings.url);
-    const isSecure = this.#base.protocol === "https:";
+    const { protocol, hostname, port, pathname } = new URL(settings.url);
+    // An IPv6 address stands in brackets in a url, and without them here.
+    this.#address = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
+    this.#prefix = `${pathname.replace(/\/$/, "")}${API_PREFIX}`;
+    this.#headers = settings.token === undefined ? {} : { authorization: `Bearer ${settings.token}` };
+    const isSecure = protocol === "https:";
     const options = {
       keepAlive: true,
       maxSockets: Number.POSITIVE_INFINITY,
@@ -93,75 +101,97 @@ export class Transport {
   }
 
   /** Sends a request and reads its answer. @throws TransportError; QueueFSError `store-failed` for an answer that is too large to be one */
-  async exchange(sending: Sending): Promise<Received> {
-    const { response } = await this.open(sending);
+  exchange(sending: Sending): Promise<Received> {
     const limit = this.#maxAnswerBytes;
-    const parts: Buffer[] = [];
-    let bytes = 0;
-    try {
-      for await (const part of response) {
-        bytes += (part as Buffer).byteLength;
-        // Leaving the loop ends the connection.
-        if (bytes > limit) break;
-        parts.push(part as Buffer);
-      }
-    } catch (error) {
-      throw new TransportError(error as Error, true);
-    }
-    if (bytes > limit) throw badAnswer(`it has more than ${limit} bytes, which no answer of a QueueFS server has`);
-    return {
-      status: response.statusCode ?? 0,
-      headers: response.headers,
-      body: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts),
-    };
+    return new Promise((resolve, reject) => {
+      const read = (response: IncomingMessage, request: ClientRequest): void => {
+        const parts: Buffer[] = [];
+        let bytes = 0;
+        // By events: to iterate over the answer costs more than to send the request.
+        response.on("data", (part: Buffer) => {
+          bytes += part.byteLength;
+          if (bytes <= limit) {
+            parts.push(part);
+            return;
+          }
+          request.destroy();
+          reject(badAnswer(`it has more than ${limit} bytes, which no answer of a QueueFS server has`));
+        });
+        response.once("error", (error) => reject(new TransportError(error, true)));
+        response.once("close", () => {
+          if (!response.readableEnded) reject(new TransportError(new Error("the connection was closed"), true));
+        });
+        response.once("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts),
+          }),
+        );
+      };
+      this.#start(sending, false, read, reject);
+    });
   }
 
-  /** Sends a request and answers when the head of the answer has come. @param isStream on a connection of its own. @throws TransportError */
-  open(sending: Sending, isStream = false): Promise<Opened> {
-    const { method, path, headers, body, timeoutMs } = sending;
-    const { token, connectTimeoutMs } = this.#settings;
+  /** Sends a request and answers when the head of the answer has come, on a connection of its own. @throws TransportError */
+  open(sending: Sending): Promise<Opened> {
     return new Promise((resolve, reject) => {
-      let wasSent = false;
-      const request = this.#send({
-        protocol: this.#base.protocol,
-        // An IPv6 address stands in brackets in a url, and without them here.
-        hostname: this.#base.hostname.replace(/^\[(.*)\]$/, "$1"),
-        port: this.#base.port,
-        agent: isStream ? false : this.#agent,
-        method,
-        path: `${this.#base.pathname.replace(/\/$/, "")}${API_PREFIX}${path}`,
-        headers: {
-          ...headers,
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...(body === undefined ? {} : { "content-length": body.byteLength }),
-        },
-      });
-      this.#inAir.add(request);
-      const connecting = setTimeout(() => request.destroy(new Error("no connection within the connect timeout")), connectTimeoutMs);
+      this.#start(sending, true, (response, request) => resolve({ response, request }), reject);
+    });
+  }
+
+  #start(
+    { method, path, headers, body, timeoutMs }: Sending,
+    isStream: boolean,
+    onAnswer: (response: IncomingMessage, request: ClientRequest) => void,
+    onError: (error: TransportError) => void,
+  ): void {
+    const { connectTimeoutMs } = this.#settings;
+    let wasSent = false;
+    let isAnswered = false;
+    let connecting: ReturnType<typeof setTimeout> | undefined;
+    const length = body === undefined ? undefined : typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
+    const request = this.#send({
+      ...this.#address,
+      agent: isStream ? false : this.#agent,
+      method,
+      path: this.#prefix + path,
+      headers: {
+        ...headers,
+        ...this.#headers,
+        ...(length === undefined ? {} : { "content-length": length }),
+      },
+    });
+    this.#inAir.add(request);
+    request.once("socket", (socket) => {
+      // Listening does not keep the process alive, a call does.
+      if (isStream) socket.unref();
+      wasSent = request.reusedSocket || !socket.connecting;
+      if (wasSent) return;
+      socket.setNoDelay(true);
+      connecting = setTimeout(() => request.destroy(new Error("no connection within the connect timeout")), connectTimeoutMs);
       if (isStream) connecting.unref();
-      const connected = (): void => {
+      socket.once(this.#address.protocol === "https:" ? "secureConnect" : "connect", () => {
         wasSent = true;
         clearTimeout(connecting);
-      };
-      request.once("socket", (socket) => {
-        if (!request.reusedSocket) socket.setNoDelay(true);
-        // Listening does not keep the process alive, a call does.
-        if (isStream) socket.unref();
-        if (request.reusedSocket || !socket.connecting) connected();
-        else socket.once(this.#base.protocol === "https:" ? "secureConnect" : "connect", connected);
       });
-      if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(new Error("no answer within the request timeout")));
-      request.once("response", (response) => resolve({ response, request }));
-      // Errors after the head of the answer are the reader's.
-      request.on("error", (error) => reject(new TransportError(error, wasSent)));
-      request.once("close", () => {
-        clearTimeout(connecting);
-        this.#inAir.delete(request);
-        reject(new TransportError(new Error("the connection was closed"), wasSent));
-      });
-      if (body === undefined) request.end();
-      else request.end(body);
     });
+    if (timeoutMs > 0) request.setTimeout(timeoutMs, () => request.destroy(new Error("no answer within the request timeout")));
+    request.once("response", (response) => {
+      isAnswered = true;
+      onAnswer(response, request);
+    });
+    // Errors after the head of the answer are the reader's.
+    request.on("error", (error) => {
+      if (!isAnswered) onError(new TransportError(error, wasSent));
+    });
+    request.once("close", () => {
+      clearTimeout(connecting);
+      this.#inAir.delete(request);
+      if (!isAnswered) onError(new TransportError(new Error("the connection was closed"), wasSent));
+    });
+    if (body === undefined) request.end();
+    else request.end(body);
   }
 
   /** Ends all connections. Requests in the air fail. */

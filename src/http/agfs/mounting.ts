@@ -35,14 +35,14 @@ export function mountAgfs(hono: Hono<AppEnv>, agfs: Agfs, limits: BodyLimits): v
   for (const [path, routes] of BY_PATH) {
     hono.all(API_PREFIX + path, async (c) => {
       const { method } = c.req;
-      c.set("route", `agfs ${path}`);
+      c.env.passing.route = `agfs ${path}`;
       const route = routes.find(({ methods }) => methods.includes(method));
       if (route !== undefined) return serve(c, agfs, route, limits);
       const error = wrongMethod(
         method,
         routes.flatMap(({ methods }) => methods),
       );
-      c.set("error", error);
+      c.env.passing.error = error;
       return errorAnswer(error, "read");
     });
   }
@@ -50,19 +50,19 @@ export function mountAgfs(hono: Hono<AppEnv>, agfs: Agfs, limits: BodyLimits): v
 
 async function serve(c: Context<AppEnv>, agfs: Agfs, route: AgfsRoute, { budget, bodyLimit }: BodyLimits): Promise<Response> {
   const { req } = c;
-  const { exchange } = c.env;
+  const { exchange, passing } = c.env;
   const { search } = new URL(req.url);
   const reading = new BodyReading(budget, bodyLimit);
   try {
     const { response, error } = await agfs.handle(route, {
       search: search.slice(1),
       contentType: mediaType(req.header("content-type")),
-      caller: c.var.caller,
+      caller: passing.caller,
       signal: exchange.signal,
       bytes: () => exchange.readBody(reading),
       onLost: (listener) => exchange.onLost(listener),
     });
-    if (error !== undefined) c.set("error", error);
+    if (error !== undefined) passing.error = error;
     return response;
   } finally {
     reading.end();

@@ -1,9 +1,7 @@
 /** Sees every request from its begin to its answer: for metrics, logs, traces, and whoever else observes. */
 
-import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../core/clock.ts";
 import { isTracingLoading, type Tracing, tracing } from "../../queue/tracing.ts";
-import type { AppEnv } from "../app.ts";
 import type { RequestEnd, RequestObserver } from "../exchange.ts";
 import type { Metrics } from "./metrics.ts";
 import type { RequestLog } from "./request-log.ts";
@@ -18,43 +16,82 @@ export interface Observers {
   readonly observer: RequestObserver | undefined;
 }
 
-/** A middleware that must come before all others. @param instance begins the ids of requests */
-export function observation({ metrics, log, observer }: Observers, clock: Clock, instance: string): MiddlewareHandler<AppEnv> {
-  let requests = 0;
-  return async (c, next) => {
-    const begunMs = clock.monotonicMs();
-    const { method } = c.req;
+/** What is seen of a request. */
+interface Seen {
+  readonly method: string;
+  header(name: string): string | undefined;
+}
+
+/** What was found out of it by the time of its answer. */
+interface Found {
+  readonly route: string | undefined;
+  readonly error: unknown;
+}
+
+/** Sees the requests of one server. */
+export class Observation {
+  readonly #observers: Observers;
+  readonly #clock: Clock;
+  /** Begins the ids of requests. */
+  readonly #instance: string;
+  #requests = 0;
+
+  constructor(observers: Observers, clock: Clock, instance: string) {
+    this.#observers = observers;
+    this.#clock = clock;
+    this.#instance = instance;
+  }
+
+  /** Has a request served. Answers with the headers that the answer gets by that, if any. */
+  async run<Answered extends { readonly status: number }>(
+    seen: Seen,
+    found: Found,
+    serve: () => Promise<Answered>,
+  ): Promise<{ readonly answered: Answered; readonly headers: Readonly<Record<string, string>> | undefined }> {
+    const { metrics, log, observer } = this.#observers;
+    const begunMs = this.#clock.monotonicMs();
+    const { method } = seen;
     metrics.begin();
     observer?.begin?.({ method });
     const loading = isTracingLoading();
     if (loading !== undefined) await loading;
     const trace = tracing();
-    await (trace === undefined ? next() : traced(trace, c, next));
-    const { error, route = "none" } = c.var;
-    const durationMs = clock.monotonicMs() - begunMs;
-    const ended: RequestEnd = { method, route, status: c.res.status, durationMs, ...(error === undefined ? {} : { error }) };
+    const answered = await (trace === undefined ? serve() : traced(trace, seen, found, serve));
+    const { error, route = "none" } = found;
+    const durationMs = this.#clock.monotonicMs() - begunMs;
+    const ended: RequestEnd = { method, route, status: answered.status, durationMs, ...(error === undefined ? {} : { error }) };
     metrics.end(ended);
+    let headers: Record<string, string> | undefined;
     if (log !== undefined) {
-      requests += 1;
-      const given = c.req.header(REQUEST_ID_HEADER);
-      const id = given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : `${instance.slice(0, 8)}-${requests.toString(36)}`;
-      c.res.headers.set(REQUEST_ID_HEADER, id);
+      const id = this.#idOf(seen);
+      headers = { [REQUEST_ID_HEADER.toLowerCase()]: id };
       log.end(ended, id);
     }
     observer?.end?.(ended);
-  };
+    return { answered, headers };
+  }
+
+  #idOf(seen: Seen): string {
+    this.#requests += 1;
+    const given = seen.header(REQUEST_ID_HEADER);
+    return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : `${this.#instance.slice(0, 8)}-${this.#requests.toString(36)}`;
+  }
 }
 
-function traced(trace: Tracing, c: Context<AppEnv>, next: () => Promise<void>): Promise<void> {
-  const { method } = c.req;
-  return trace.serve(
-    method,
-    (name) => c.req.header(name),
-    async (span) => {
-      await next();
-      const { route = "none" } = c.var;
-      const { status } = c.res;
-      span.end(`${method} ${route}`, { "http.route": route, "http.response.status_code": status }, status >= 500);
-    },
-  );
+async function traced<Answered extends { readonly status: number }>(
+  trace: Tracing,
+  seen: Seen,
+  found: Found,
+  serve: () => Promise<Answered>,
+): Promise<Answered> {
+  const { method } = seen;
+  let answered: Answered | undefined;
+  const header = (name: string): string | undefined => seen.header(name);
+  await trace.serve(method, header, async (span) => {
+    answered = await serve();
+    const { route = "none" } = found;
+    const { status } = answered;
+    span.end(`${method} ${route}`, { "http.route": route, "http.response.status_code": status }, status >= 500);
+  });
+  return answered as Answered;
 }

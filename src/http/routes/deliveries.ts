@@ -42,15 +42,22 @@ async function dequeue(call: Call): Promise<RouteAnswer> {
   // Over HTTP a delivery belongs to whoever knows its receipt: the process that the store sees is the server.
   const options: DequeueOptions = { limit, leaseMs, owner: "receipt", ...(requestId === undefined ? {} : { requestId }) };
   checkDequeue(options);
-  const messages = await call.polls.run(waitMs, call.signal, (allowedMs) => call.polls.room.take(queue, options, allowedMs, call.signal));
+  const messages = await take(call, queue, options, waitMs);
   // Whoever gave a request id may ask again for what was taken; what anybody else was to get and did not, is for others.
   if (requestId === undefined) await keepOrGiveBack(call, queue, messages);
   return { json: { messages: messages.map((message) => messageToWire(message, call.beside)) } };
 }
 
+function take(call: Call, queue: QueueName, options: DequeueOptions, waitMs: number): Promise<DeliveredMessage[]> {
+  // Without a signal where nothing is waited for: it would cost more than the rest.
+  if (waitMs === 0 && !call.isGone) return call.backend.dequeue(queue, options);
+  const { polls, signal } = call;
+  return polls.run(waitMs, signal, (allowedMs) => polls.room.take(queue, options, allowedMs, signal));
+}
+
 async function keepOrGiveBack(call: Call, queue: QueueName, messages: readonly DeliveredMessage[]): Promise<void> {
   if (messages.length === 0) return;
-  if (call.signal.aborted) {
+  if (call.isGone) {
     await giveBack(call.backend, queue, messages);
     call.signal.throwIfAborted();
   }

@@ -180,6 +180,7 @@ overAgfs("a read of dequeue whose client has gone", (face) => {
     const lost: (() => void)[] = [];
     const exchange = {
       signal: new AbortController().signal,
+      isGone: false,
       onLost: (listener: () => void) => lost.push(listener),
       readBody: async () => new Uint8Array(0),
     };
