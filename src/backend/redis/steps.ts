@@ -1,6 +1,7 @@
 /**
- * Sends what calls ask. Calls made in the same turn travel as one script call, in which each keeps its own answer; calls made while
- * all lanes are busy gather for the next one. So the number of round trips falls as the load rises, and a lone call never waits.
+ * Sends what calls ask. Calls made in the same turn travel as one script call, in which each keeps its own answer, or as several when
+ * they are many; calls made while all lanes are busy gather for the next one. So the number of round trips falls as the load rises, and
+ * a lone call never waits.
  */
 
 import { assert, closedError, queueNotFound } from "../../core/errors.ts";
@@ -19,6 +20,8 @@ import { readRefusal } from "./task-texts.ts";
 
 /** Script calls in the air at once: one runs on the server while the answer of the other is read. */
 const LANES = 2;
+/** Calls from which on a batch that holds its share of all calls is complete, so that the lanes take turns; fewer are not worth a script of their own. */
+const SHARE_CALLS = 16;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
 
@@ -177,6 +180,11 @@ export class Steps {
     }
     batch ??= this.#gathering = new Batch(false);
     batch.add(part, life);
+    // One batch of all callers would leave this process idle while the server works, and the server idle while answers are read.
+    if (batch.calls >= SHARE_CALLS && batch.calls * LANES >= this.#pending) {
+      this.#waiting.push(this.#travel(batch));
+      this.#gathering = undefined;
+    }
     this.#schedule();
   }
 
