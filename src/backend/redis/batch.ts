@@ -61,8 +61,11 @@ export class Operation implements OperationState {
 export class Batch {
   readonly #isCare: boolean;
   readonly operations: Operation[] = [];
-  readonly #groups = new Map<QueueLife, number>();
-  readonly #open = new Map<QueueLife, Operation>();
+  /** Made when they are first asked for: most batches are of one queue and go to a plain script, which knows no groups. */
+  #groups: Map<QueueLife, number> | undefined;
+  /** The last operation, which takes more parts of its queue, and those of other queues that do. */
+  #last: Operation | undefined;
+  #open: Map<QueueLife, Operation> | undefined;
   items = 0;
   bytes = 0;
   calls = 0;
@@ -88,6 +91,7 @@ export class Batch {
 
   /** The number of a queue among those of this call, from 1. */
   groupOf(life: QueueLife): number {
+    this.#groups ??= new Map();
     let group = this.#groups.get(life);
     if (group === undefined) {
       group = this.#groups.size + 1;
@@ -97,15 +101,12 @@ export class Batch {
   }
 
   add(part: Part, life: QueueLife): void {
-    let operation = this.#open.get(life);
+    let operation = this.#last?.life === life ? this.#last : this.#open?.get(life);
     if (operation === undefined || operation.kind !== part.kind || operation.owner !== part.owner || part.isAlone) {
       operation = new Operation(this, part, life);
-      this.groupOf(life);
       this.operations.push(operation);
-      // What stands alone may touch other queues too: what comes after it begins anew.
-      if (part.isAlone) this.#open.clear();
-      else this.#open.set(life, operation);
     }
+    this.#keepOpen(operation, part.isAlone);
     const before = operation.writer.length;
     operation.add(part);
     this.bytes += operation.writer.length - before;
@@ -113,8 +114,24 @@ export class Batch {
     this.calls += 1;
   }
 
+  #keepOpen(operation: Operation, isAlone: boolean): void {
+    const last = this.#last;
+    if (isAlone) {
+      // What stands alone may touch other queues too: what comes after it begins anew.
+      this.#last = undefined;
+      this.#open = undefined;
+    } else if (operation !== last) {
+      if (last !== undefined && last.life !== operation.life) {
+        this.#open ??= new Map();
+        this.#open.set(last.life, last);
+      }
+      this.#last = operation;
+    }
+  }
+
   keys(): EncodedKeys {
-    return joinKeys([...this.#groups.keys()].map((life) => life.keys));
+    for (const { life } of this.operations) this.groupOf(life);
+    return joinKeys([...(this.#groups?.keys() ?? [])].map((life) => life.keys));
   }
 
   encode(): Buffer {

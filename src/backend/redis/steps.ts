@@ -231,14 +231,13 @@ export class Steps {
   }
 
   #travel(batch: Batch): Waiting {
-    const parts = batch.operations.flatMap((operation) => operation.parts);
     return {
       send: (lane) => {
         const plain = this.#plainKindOf(batch);
         return plain === undefined ? this.#sendGeneral(lane, batch) : this.#sendPlain(lane, batch, plain);
       },
       reject: (error) => {
-        for (const part of parts) part.reject(error);
+        for (const { parts } of batch.operations) for (const part of parts) part.reject(error);
       },
     };
   }
@@ -258,7 +257,7 @@ export class Steps {
     const { reply, wasPlain } = await this.#session.runPlain(
       lane,
       PLAIN_PROGRAMS[kind],
-      life,
+      life.store,
       life.plainKeys(kind),
       isList ? batch.encode() : operation.encode(),
       () => ({
