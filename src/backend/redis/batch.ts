@@ -25,6 +25,7 @@ export class Operation implements OperationState {
   largest = 0;
   wanted = 0;
   next = 0;
+  entries: readonly Buffer[] | undefined;
 
   constructor(batch: Batch, { kind, owner, weight, items }: Part, life: QueueLife) {
     this.#batch = batch;

@@ -36,6 +36,8 @@ export interface PlainReply {
   readonly reply: Buffer;
   /** Whether the plain script answered, whose reply is the bare answer of its one operation. */
   readonly wasPlain: boolean;
+  /** Entries that the plain script answered beside it. */
+  readonly entries?: readonly Buffer[];
 }
 
 /** The session of one open store. */
@@ -94,14 +96,15 @@ export class Session {
       this.#plainStarts.set(keys, start);
     }
     const { call, answered } = this.#send(lane, start, store, [body], false);
-    const reply = await answered;
+    const reply: Buffer | Buffer[] = await answered;
+    if (Array.isArray(reply)) return { reply: reply.pop() as Buffer, wasPlain: true, entries: reply };
     if (reply.length > 0) return { reply, wasPlain: true };
     return { reply: await this.#runGeneral(lane, otherwise(), call.isRepeat), wasPlain: false };
   }
 
   #runGeneral(lane: Lane, { program, store, keys, values }: General, isRepeat: boolean): Promise<Buffer> {
     const start = new CallStart(program, joinKeys([this.#ownKeys, keys]), FRAME_VALUES + values.length);
-    return this.#send(lane, start, store, values, isRepeat).answered;
+    return this.#send(lane, start, store, values, isRepeat).answered as Promise<Buffer>;
   }
 
   #send(
@@ -110,7 +113,7 @@ export class Session {
     store: string,
     values: readonly Argument[],
     isRepeat: boolean,
-  ): { readonly call: ScriptCall; readonly answered: Promise<Buffer> } {
+  ): { readonly call: ScriptCall; readonly answered: Promise<Buffer | Buffer[]> } {
     const { connection, makeRaw } = this.#runner;
     const now = connection.instant();
     const renew = now.monotonicMs - this.#renewedMs >= RENEW_MS;
@@ -123,13 +126,13 @@ export class Session {
     this.#isUsed = true;
     if (this.#told?.store !== store) this.#told = { store, bytes: encodeKeys([store, this.#channel]) };
     const call = new ScriptCall(start, true, [header, this.#told.bytes, ...values], makeRaw);
-    // All scripts with the frame answer with bytes; their readers assert that there are as many as they say.
-    const answered = connection.run(call, now) as Promise<Buffer>;
+    // All scripts with the frame answer with bytes, a plain one also with a list of them; their readers assert that there are as many as they say.
+    const answered = connection.run(call, now) as Promise<Buffer | Buffer[]>;
     return { call, answered: renew ? this.#renewed(answered, now.monotonicMs) : answered };
   }
 
   // Where it fails the next call renews.
-  async #renewed(answered: Promise<Buffer>, nowMs: number): Promise<Buffer> {
+  async #renewed<Reply>(answered: Promise<Reply>, nowMs: number): Promise<Reply> {
     const reply = await answered;
     this.#renewedMs = nowMs;
     return reply;

@@ -254,7 +254,7 @@ export class Steps {
     const { life } = operation;
     // The only plain script that takes several operations.
     const isList = kind === "enqueueOwned";
-    const { reply, wasPlain } = await this.#session.runPlain(
+    const { reply, wasPlain, entries } = await this.#session.runPlain(
       lane,
       PLAIN_PROGRAMS[kind],
       life.store,
@@ -269,6 +269,7 @@ export class Steps {
     );
     // Where a queue is out of the ordinary it often stays so for a while: then the detour is not made each time.
     life.notePlain(kind, wasPlain);
+    operation.entries = entries;
     const reader = new ByteReader(reply);
     if (!wasPlain || isList) this.#distribute(batch, reader);
     else if (reader.u8() === ANSWER.done) this.#answer(operation, reader);
