@@ -1,7 +1,7 @@
 /** Gathers the parts of calls into the operations of one script call. */
 
 import { ByteWriter } from "./bytes.ts";
-import { KIND, type OperationState, type Part } from "./part.ts";
+import { isEnqueue, KIND, type OperationState, type Part } from "./part.ts";
 import { PROGRAMS, type Program } from "./programs.ts";
 import type { QueueLife } from "./registry.ts";
 import { type EncodedKeys, joinKeys } from "./script-call.ts";
@@ -88,6 +88,13 @@ export class Batch {
 
   isFullFor(part: Part): boolean {
     return this.items >= BATCH_ITEMS || this.bytes + part.weight > BATCH_BYTES;
+  }
+
+  /** Whether it is of one kind on one queue, as plain scripts take it, and this part is of another kind on the same queue. */
+  wouldMix(part: Part, life: QueueLife): boolean {
+    const [first, second] = this.operations;
+    if (first === undefined || second !== undefined || first.life !== life) return false;
+    return first.kind !== part.kind && !(isEnqueue(first.kind) && isEnqueue(part.kind));
   }
 
   /** The number of a queue among those of this call, from 1. */

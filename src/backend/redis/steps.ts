@@ -22,6 +22,8 @@ import { readRefusal } from "./task-texts.ts";
 const LANES = 2;
 /** Calls from which on a batch that holds its share of all calls is complete, so that the lanes take turns; fewer are not worth a script of their own. */
 const SHARE_CALLS = 16;
+/** Calls of one kind on a queue from which on those of another kind are not added: the general script costs more than two plain ones. */
+const PLAIN_CALLS = 8;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
 
@@ -174,7 +176,7 @@ export class Steps {
   #gather(part: Part, life: QueueLife): void {
     this.#joining = undefined;
     let batch = this.#gathering;
-    if (batch?.isFullFor(part)) {
+    if (batch !== undefined && (batch.isFullFor(part) || this.#isBetterAlone(batch, part, life))) {
       this.#waiting.push(this.#travel(batch));
       batch = undefined;
     }
@@ -186,6 +188,11 @@ export class Steps {
       this.#gathering = undefined;
     }
     this.#schedule();
+  }
+
+  // Only while few wait: calls whose kinds change again and again need fewer round trips together.
+  #isBetterAlone(batch: Batch, part: Part, life: QueueLife): boolean {
+    return batch.calls >= PLAIN_CALLS && this.#waiting.length < LANES && batch.wouldMix(part, life);
   }
 
   // What was gathered before goes before.
