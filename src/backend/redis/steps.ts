@@ -21,9 +21,11 @@ import { readRefusal } from "./task-texts.ts";
 /** Script calls in the air at once: one runs on the server while the answer of the other is read. */
 const LANES = 2;
 /** Calls from which on a batch that holds its share of all calls is complete, so that the lanes take turns; fewer are not worth a script of their own. */
-const SHARE_CALLS = 16;
+const SHARE_CALLS = 32;
 /** Calls of one kind on a queue from which on those of another kind are not added: the general script costs more than two plain ones. */
 const PLAIN_CALLS = 8;
+/** By how much the larger of two batches may be so: were it cut at the half, the few calls left over would join others of another kind. */
+const LARGER_BY = 1.25;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
 
@@ -183,7 +185,7 @@ export class Steps {
     batch ??= this.#gathering = new Batch(false);
     batch.add(part, life);
     // One batch of all callers would leave this process idle while the server works, and the server idle while answers are read.
-    if (batch.calls >= SHARE_CALLS && batch.calls * LANES >= this.#pending) {
+    if (batch.calls >= SHARE_CALLS && batch.calls * LANES >= LARGER_BY * this.#pending) {
       this.#waiting.push(this.#travel(batch));
       this.#gathering = undefined;
     }
