@@ -97,8 +97,7 @@ export class RedisBackend implements Backend {
   async #sweepOnce(): Promise<boolean> {
     const { settings, changes } = this.#parts;
     changes.check(settings.clock.monotonicMs(), settings.commandTimeoutMs);
-    const { more } = await this.#sweep.recover();
-    return (await this.#sweep.purge()) || more;
+    return this.#sweep.run();
   }
 
   // What is asked is checked before the store is: the checks throw, the answer is a promise.

@@ -1,7 +1,7 @@
 /** Gathers the parts of calls into the operations of one script call. */
 
 import { ByteWriter } from "./bytes.ts";
-import { KIND, type OperationState, type Part } from "./part.ts";
+import { isEnqueue, KIND, type OperationState, type Part } from "./part.ts";
 import { PROGRAMS, type Program } from "./programs.ts";
 import type { QueueLife } from "./registry.ts";
 import { type EncodedKeys, joinKeys } from "./script-call.ts";
@@ -25,6 +25,7 @@ export class Operation implements OperationState {
   largest = 0;
   wanted = 0;
   next = 0;
+  entries: readonly Buffer[] | undefined;
 
   constructor(batch: Batch, { kind, owner, weight, items }: Part, life: QueueLife) {
     this.#batch = batch;
@@ -61,8 +62,11 @@ export class Operation implements OperationState {
 export class Batch {
   readonly #isCare: boolean;
   readonly operations: Operation[] = [];
-  readonly #groups = new Map<QueueLife, number>();
-  readonly #open = new Map<QueueLife, Operation>();
+  /** Made when they are first asked for: most batches are of one queue and go to a plain script, which knows no groups. */
+  #groups: Map<QueueLife, number> | undefined;
+  /** The last operation, which takes more parts of its queue, and those of other queues that do. */
+  #last: Operation | undefined;
+  #open: Map<QueueLife, Operation> | undefined;
   items = 0;
   bytes = 0;
   calls = 0;
@@ -86,8 +90,16 @@ export class Batch {
     return this.items >= BATCH_ITEMS || this.bytes + part.weight > BATCH_BYTES;
   }
 
+  /** Whether it is of one kind on one queue, as plain scripts take it, and this part is of another kind on the same queue. */
+  wouldMix(part: Part, life: QueueLife): boolean {
+    const [first, second] = this.operations;
+    if (first === undefined || second !== undefined || first.life !== life) return false;
+    return first.kind !== part.kind && !(isEnqueue(first.kind) && isEnqueue(part.kind));
+  }
+
   /** The number of a queue among those of this call, from 1. */
   groupOf(life: QueueLife): number {
+    this.#groups ??= new Map();
     let group = this.#groups.get(life);
     if (group === undefined) {
       group = this.#groups.size + 1;
@@ -97,15 +109,12 @@ export class Batch {
   }
 
   add(part: Part, life: QueueLife): void {
-    let operation = this.#open.get(life);
+    let operation = this.#last?.life === life ? this.#last : this.#open?.get(life);
     if (operation === undefined || operation.kind !== part.kind || operation.owner !== part.owner || part.isAlone) {
       operation = new Operation(this, part, life);
-      this.groupOf(life);
       this.operations.push(operation);
-      // What stands alone may touch other queues too: what comes after it begins anew.
-      if (part.isAlone) this.#open.clear();
-      else this.#open.set(life, operation);
     }
+    this.#keepOpen(operation, part.isAlone);
     const before = operation.writer.length;
     operation.add(part);
     this.bytes += operation.writer.length - before;
@@ -113,8 +122,24 @@ export class Batch {
     this.calls += 1;
   }
 
+  #keepOpen(operation: Operation, isAlone: boolean): void {
+    const last = this.#last;
+    if (isAlone) {
+      // What stands alone may touch other queues too: what comes after it begins anew.
+      this.#last = undefined;
+      this.#open = undefined;
+    } else if (operation !== last) {
+      if (last !== undefined && last.life !== operation.life) {
+        this.#open ??= new Map();
+        this.#open.set(last.life, last);
+      }
+      this.#last = operation;
+    }
+  }
+
   keys(): EncodedKeys {
-    return joinKeys([...this.#groups.keys()].map((life) => life.keys));
+    for (const { life } of this.operations) this.groupOf(life);
+    return joinKeys([...(this.#groups?.keys() ?? [])].map((life) => life.keys));
   }
 
   encode(): Buffer {

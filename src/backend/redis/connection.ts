@@ -31,7 +31,8 @@ const REPEATABLE_MS = 8 * 60 * 1000;
 const RETRY_BACKOFF = { firstMs: 4, maximumMs: 250 } as const;
 const RECONNECT_BACKOFF = { firstMs: 10, maximumMs: 500 } as const;
 
-interface Instant {
+/** A moment, by both clocks. */
+export interface Instant {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
@@ -97,13 +98,12 @@ export class Connection {
     }
   }
 
-  /** Sends a call until it is answered. @throws QueueFSError what the answer means, or that there was none */
-  run(call: Call): Promise<unknown> {
+  /** Sends a call until it is answered. @param sent now @throws QueueFSError what the answer means, or that there was none */
+  run(call: Call, sent = this.instant()): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(closedError(`the connection to ${this.location}`));
     this.#calls += 1;
-    if (this.#client.status !== "ready") return this.#persist(call, undefined, this.#instant());
-    const sent = this.#instant();
-    this.#takesOff();
+    if (this.#client.status !== "ready") return this.#persist(call, undefined, sent);
+    this.#takesOff(sent.monotonicMs);
     return call.send(this.#client, false, false).then(
       (reply) => {
         this.#landed();
@@ -155,7 +155,8 @@ export class Connection {
     return failure === "wait" ? translate(error, this.location) : unreachable(this.location, this.#lastError ?? error);
   }
 
-  #instant(): Instant {
+  /** Now. */
+  instant(): Instant {
     return { monotonicMs: this.#now(), wallMs: this.#settings.clock.wallMs() };
   }
 
@@ -166,7 +167,7 @@ export class Connection {
   }
 
   async #attempt(call: Call, whole: boolean, isRepeat: boolean): Promise<unknown> {
-    this.#takesOff();
+    this.#takesOff(this.#now());
     try {
       return await call.send(this.#client, whole, isRepeat);
     } finally {
@@ -174,8 +175,8 @@ export class Connection {
     }
   }
 
-  #takesOff(): void {
-    if (this.#inAir === 0) this.#progressMs = this.#now();
+  #takesOff(nowMs: number): void {
+    if (this.#inAir === 0) this.#progressMs = nowMs;
     this.#inAir += 1;
     this.#watch();
     this.#reference();

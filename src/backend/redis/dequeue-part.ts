@@ -4,7 +4,7 @@ import { QueueFSError, quote } from "../../core/errors.ts";
 import type { DeliveredMessage, Message } from "../../core/message.ts";
 import type { MessageId, QueueName, TaskId } from "../../core/names.ts";
 import type { DequeueRequest } from "../../core/request.ts";
-import type { ByteReader, ByteWriter } from "./bytes.ts";
+import { ByteReader, type ByteWriter } from "./bytes.ts";
 import { KIND, type OperationState, Part } from "./part.ts";
 import { makeDeliveryReceipt } from "./receipt.ts";
 import type { QueueLife } from "./registry.ts";
@@ -75,7 +75,7 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     writer.setU8(lengthAt, writer.text(requestId));
   }
 
-  read(reader: ByteReader, life: QueueLife): DeliveredMessage[] | undefined {
+  read(reader: ByteReader, life: QueueLife, state: OperationState): DeliveredMessage[] | undefined {
     const status = reader.u8();
     // Of a remembered answer it is the token of the first request.
     const token = reader.u48();
@@ -91,8 +91,10 @@ export class DequeuePart extends Part<DeliveredMessage[]> {
     const messages: DeliveredMessage[] = [];
     const { leaseMs } = this.#request;
     for (let index = 0; index < count; index += 1) {
-      const deliveryCount = reader.u32();
-      const { sequence, taskNumber, id, enqueuedAtMs, data, task } = readEntry(reader, reader.u32(), life);
+      const alone = state.entries?.[state.next++];
+      const deliveryCount = alone === undefined ? reader.u32() : 1;
+      const stored = alone === undefined ? readEntry(reader, reader.u32(), life) : readEntry(new ByteReader(alone), alone.length, life);
+      const { sequence, taskNumber, id, enqueuedAtMs, data, task } = stored;
       const receipt = makeDeliveryReceipt(life.life, sequence, token, taskNumber);
       if (task === undefined) messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt, leaseMs });
       else messages.push({ id, data, enqueuedAtMs, deliveryCount, receipt, leaseMs, task });

@@ -47,8 +47,10 @@ export interface OperationState {
   largest: number;
   /** Messages that its dequeues want together. */
   wanted: number;
-  /** Sequence of the next message stored, while the answer is read. */
+  /** Sequence of the next message stored, or index of the next entry, while the answer is read. */
   next: number;
+  /** Messages that were answered each by itself, delivered for the first time; else they are in the answer. */
+  entries: readonly Buffer[] | undefined;
   /** Number of a queue among those of the script call. */
   groupOf(life: QueueLife): number;
 }

@@ -11,7 +11,10 @@ export interface EncodedKeys {
   readonly bytes: Buffer;
 }
 
-/** Keys in the protocol of Redis. */
+/** A value of a call, or several that are the same in many calls. */
+export type Value = Argument | EncodedKeys;
+
+/** Keys, or other texts, in the protocol of Redis. */
 export function encodeKeys(keys: readonly string[]): EncodedKeys {
   return { count: keys.length, bytes: Buffer.concat(keys.map(encodeArgument)) };
 }
@@ -35,26 +38,71 @@ function decodeKeys({ bytes }: EncodedKeys): string[] {
 }
 
 const LINE_END = 0x0a0d;
+/** Length and line ends around a value, at most. */
+const ROOM_AROUND_BYTES = 16;
+
+/** What stands before the values of a call, which is the same in all calls of a script on the same keys. */
+export class CallStart {
+  readonly program: Program;
+  readonly keys: EncodedKeys;
+  readonly #values: number;
+  #bytes: Buffer | undefined;
+
+  /** @param values how many values follow */
+  constructor(program: Program, keys: EncodedKeys, values: number) {
+    this.program = program;
+    this.keys = keys;
+    this.#values = values;
+  }
+
+  /** Its bytes in the protocol of the server. @param whole with the whole script, not only its name */
+  encode(whole: boolean): Buffer {
+    if (whole) return this.#encode("EVAL", this.program.text);
+    this.#bytes ??= this.#encode("EVALSHA", this.program.sha);
+    return this.#bytes;
+  }
+
+  #encode(command: string, script: string): Buffer {
+    const { count, bytes } = this.keys;
+    const lines = [
+      `*${3 + count + this.#values}`,
+      `$${command.length}`,
+      command,
+      `$${script.length}`,
+      script,
+      `$${String(count).length}`,
+      count,
+    ];
+    // The script is ASCII: its bytes are as many as its characters.
+    return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n`, "latin1"), bytes]);
+  }
+}
 
 /** A command of the server in its protocol, made in one piece of memory. */
-export function encodeScriptCall(program: Program, whole: boolean, keys: EncodedKeys, values: readonly Argument[]): Buffer {
-  const script = whole ? program.text : program.sha;
-  const keyCount = String(keys.count);
-  // The script is ASCII: its bytes are as many as its characters.
-  let head = `*${3 + keys.count + values.length}\r\n${whole ? "$4\r\nEVAL" : "$7\r\nEVALSHA"}\r\n$${script.length}\r\n${script}\r\n$${keyCount.length}\r\n${keyCount}\r\n`;
-  let size = head.length + keys.bytes.length;
-  for (const value of values) size += (typeof value === "string" ? Buffer.byteLength(value) : value.length) + 16;
+export function encodeScriptCall(start: Buffer, values: readonly Value[]): Buffer {
+  let size = start.length;
+  for (const value of values) size += sizeOf(value);
   const buffer = Buffer.allocUnsafe(size);
-  let at = buffer.write(head, 0, "latin1");
-  at += keys.bytes.copy(buffer, at);
+  let at = start.copy(buffer);
   for (const value of values) {
-    head = `$${typeof value === "string" ? Buffer.byteLength(value) : value.length}\r\n`;
-    at += buffer.write(head, at, "latin1");
-    if (typeof value === "string") at += buffer.write(value, at);
-    else at += value.copy(buffer, at);
+    if (typeof value === "object" && "count" in value) {
+      at += value.bytes.copy(buffer, at);
+      continue;
+    }
+    at += buffer.write(`$${lengthOf(value)}\r\n`, at, "latin1");
+    at += typeof value === "string" ? buffer.write(value, at) : value.copy(buffer, at);
     at = buffer.writeUInt16LE(LINE_END, at);
   }
-  return buffer.subarray(0, at);
+  return at === size ? buffer : buffer.subarray(0, at);
+}
+
+function lengthOf(value: Argument): number {
+  return typeof value === "string" ? Buffer.byteLength(value) : value.length;
+}
+
+/** Bytes that a value takes at most. */
+function sizeOf(value: Value): number {
+  return typeof value === "object" && "count" in value ? value.bytes.length : lengthOf(value) + ROOM_AROUND_BYTES;
 }
 
 /** In the last byte of a header (scripts/frame.lua): its call was sent before, and that copy may still be under way. */
@@ -63,16 +111,14 @@ export const IS_REPEAT = 2;
 /** One call of a script. */
 export class ScriptCall implements Call {
   readonly changes: boolean;
-  readonly #program: Program;
-  readonly #keys: EncodedKeys;
-  readonly #values: readonly Argument[];
+  readonly #start: CallStart;
+  readonly #values: readonly Value[];
   readonly #makeRaw: MakeRawCommand;
   #isRepeat = false;
 
-  constructor(program: Program, changes: boolean, keys: EncodedKeys, values: readonly Argument[], makeRaw: MakeRawCommand) {
+  constructor(start: CallStart, changes: boolean, values: readonly Value[], makeRaw: MakeRawCommand) {
     this.changes = changes;
-    this.#program = program;
-    this.#keys = keys;
+    this.#start = start;
     this.#values = values;
     this.#makeRaw = makeRaw;
   }
@@ -84,7 +130,7 @@ export class ScriptCall implements Call {
 
   send(client: OwnClient, whole: boolean, isRepeat: boolean): Promise<unknown> {
     const [header] = this.#values;
-    if (isRepeat && typeof header === "object") {
+    if (isRepeat && Buffer.isBuffer(header)) {
       this.#isRepeat = true;
       header[header.length - 1] = (header.at(-1) ?? 0) | IS_REPEAT;
     }
@@ -96,11 +142,13 @@ export class ScriptCall implements Call {
   }
 
   #send(client: OwnClient, whole: boolean): Promise<unknown> {
+    const { program, keys } = this.#start;
     if (client.isCluster) {
-      const script = whole ? this.#program.text : this.#program.sha;
-      return client.callBuffer(whole ? "eval" : "evalsha", script, String(this.#keys.count), ...decodeKeys(this.#keys), ...this.#values);
+      const script = whole ? program.text : program.sha;
+      const values = this.#values.flatMap((value) => (typeof value === "object" && "count" in value ? decodeKeys(value) : [value]));
+      return client.callBuffer(whole ? "eval" : "evalsha", script, String(keys.count), ...decodeKeys(keys), ...values);
     }
-    const command = this.#makeRaw(whole ? "eval" : "evalsha", encodeScriptCall(this.#program, whole, this.#keys, this.#values));
+    const command = this.#makeRaw(whole ? "eval" : "evalsha", encodeScriptCall(this.#start.encode(whole), this.#values));
     // The client rejects the promise of the command itself where it cannot send it.
     client.sendCommand(command);
     return command.promise;
@@ -119,7 +167,7 @@ export class ScriptRunner {
 
   /** Runs a script that changes nothing. */
   read(program: Program, keys: EncodedKeys, values: readonly Argument[] = []): Promise<unknown> {
-    return this.connection.run(new ScriptCall(program, false, keys, values, this.makeRaw));
+    return this.connection.run(new ScriptCall(new CallStart(program, keys, values.length), false, values, this.makeRaw));
   }
 
   /** Runs a plain command that changes nothing, or whose repeat does no harm. */

@@ -1,6 +1,7 @@
 /**
- * Sends what calls ask. Calls made in the same turn travel as one script call, in which each keeps its own answer; calls made while
- * all lanes are busy gather for the next one. So the number of round trips falls as the load rises, and a lone call never waits.
+ * Sends what calls ask. Calls made in the same turn travel as one script call, in which each keeps its own answer, or as several when
+ * they are many; calls made while all lanes are busy gather for the next one. So the number of round trips falls as the load rises, and
+ * a lone call never waits.
  */
 
 import { assert, closedError, queueNotFound } from "../../core/errors.ts";
@@ -19,6 +20,12 @@ import { readRefusal } from "./task-texts.ts";
 
 /** Script calls in the air at once: one runs on the server while the answer of the other is read. */
 const LANES = 2;
+/** Calls from which on a batch that holds its share of all calls is complete, so that the lanes take turns; fewer are not worth a script of their own. */
+const SHARE_CALLS = 32;
+/** Calls of one kind on a queue from which on those of another kind are not added: the general script costs more than two plain ones. */
+const PLAIN_CALLS = 8;
+/** By how much the larger of two batches may be so: were it cut at the half, the few calls left over would join others of another kind. */
+const LARGER_BY = 1.25;
 /** How often a call is sent anew because its queue was removed and made again meanwhile. */
 const MOST_ATTEMPTS = 8;
 
@@ -171,13 +178,23 @@ export class Steps {
   #gather(part: Part, life: QueueLife): void {
     this.#joining = undefined;
     let batch = this.#gathering;
-    if (batch?.isFullFor(part)) {
+    if (batch !== undefined && (batch.isFullFor(part) || this.#isBetterAlone(batch, part, life))) {
       this.#waiting.push(this.#travel(batch));
       batch = undefined;
     }
     batch ??= this.#gathering = new Batch(false);
     batch.add(part, life);
+    // One batch of all callers would leave this process idle while the server works, and the server idle while answers are read.
+    if (batch.calls >= SHARE_CALLS && batch.calls * LANES >= LARGER_BY * this.#pending) {
+      this.#waiting.push(this.#travel(batch));
+      this.#gathering = undefined;
+    }
     this.#schedule();
+  }
+
+  // Only while few wait: calls whose kinds change again and again need fewer round trips together.
+  #isBetterAlone(batch: Batch, part: Part, life: QueueLife): boolean {
+    return batch.calls >= PLAIN_CALLS && this.#waiting.length < LANES && batch.wouldMix(part, life);
   }
 
   // What was gathered before goes before.
@@ -223,14 +240,13 @@ export class Steps {
   }
 
   #travel(batch: Batch): Waiting {
-    const parts = batch.operations.flatMap((operation) => operation.parts);
     return {
       send: (lane) => {
         const plain = this.#plainKindOf(batch);
         return plain === undefined ? this.#sendGeneral(lane, batch) : this.#sendPlain(lane, batch, plain);
       },
       reject: (error) => {
-        for (const part of parts) part.reject(error);
+        for (const { parts } of batch.operations) for (const part of parts) part.reject(error);
       },
     };
   }
@@ -247,10 +263,10 @@ export class Steps {
     const { life } = operation;
     // The only plain script that takes several operations.
     const isList = kind === "enqueueOwned";
-    const { reply, wasPlain } = await this.#session.runPlain(
+    const { reply, wasPlain, entries } = await this.#session.runPlain(
       lane,
       PLAIN_PROGRAMS[kind],
-      life,
+      life.store,
       life.plainKeys(kind),
       isList ? batch.encode() : operation.encode(),
       () => ({
@@ -262,6 +278,7 @@ export class Steps {
     );
     // Where a queue is out of the ordinary it often stays so for a while: then the detour is not made each time.
     life.notePlain(kind, wasPlain);
+    operation.entries = entries;
     const reader = new ByteReader(reply);
     if (!wasPlain || isList) this.#distribute(batch, reader);
     else if (reader.u8() === ANSWER.done) this.#answer(operation, reader);

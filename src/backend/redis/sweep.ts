@@ -20,6 +20,13 @@ const TASKS_PER_STEP = 100;
 /** Removed queues whose keys one step frees. */
 const LIVES_PER_PURGE = 50;
 
+/** What a look finds to do; the trash is absent where it could not be read. */
+interface Found {
+  readonly queues: readonly unknown[];
+  readonly ofTasks: readonly Buffer[];
+  readonly trash: readonly unknown[] | undefined;
+}
+
 /** Looks after what becomes due and what is left over. */
 export class Sweep {
   readonly #runner: ScriptRunner;
@@ -40,13 +47,30 @@ export class Sweep {
 
   /** One bounded step of recovery in all queues and tasks. */
   async recover(): Promise<Recovered> {
-    const due = await this.#runner.read(PROGRAMS.due, encodeKeys([this.#keys.wake, this.#keys.taskDue]), [
-      String(QUEUES_PER_STEP),
-      String(TASKS_PER_STEP),
-    ]);
-    assert(Array.isArray(due) && Array.isArray(due[0]) && Array.isArray(due[1]), "two lists are answered");
-    const recovered = await this.#recoverQueues(due[0]);
-    const ofTasks = due[1] as Buffer[];
+    return this.#recover(await this.#look());
+  }
+
+  /** One bounded step of everything. Answers whether there is more to do. */
+  async run(): Promise<boolean> {
+    // Asked for together: where there is nothing to do, which is most of the time, this wakes the process once and not twice.
+    const found = await this.#look();
+    const { more } = await this.#recover(found);
+    return (await this.#purge(found.trash ?? (await this.#readTrash()))) || more;
+  }
+
+  async #look(): Promise<Found> {
+    const { wake, taskDue, trash } = this.#keys;
+    const found = await this.#runner.read(
+      PROGRAMS.due,
+      encodeKeys([wake, taskDue, trash]),
+      [QUEUES_PER_STEP, TASKS_PER_STEP, LIVES_PER_PURGE].map(String),
+    );
+    assert(Array.isArray(found) && Array.isArray(found[0]) && Array.isArray(found[1]), "two lists are answered");
+    return { queues: found[0], ofTasks: found[1], trash: Array.isArray(found[2]) ? found[2] : undefined };
+  }
+
+  async #recover({ queues, ofTasks }: Found): Promise<Recovered> {
+    const recovered = await this.#recoverQueues(queues);
     if (ofTasks.length === 0) return recovered;
     const more = (await this.#tasks.recover(ofTasks)) || ofTasks.length === TASKS_PER_STEP;
     return more ? { ...recovered, more } : recovered;
@@ -83,9 +107,17 @@ export class Sweep {
 
   /** Frees the keys of removed queues; answers whether there are more. */
   async purge(): Promise<boolean> {
+    return this.#purge(await this.#readTrash());
+  }
+
+  async #readTrash(): Promise<readonly unknown[]> {
     const reply = await this.#runner.command("srandmember", this.#keys.trash, String(LIVES_PER_PURGE));
     assert(Array.isArray(reply), "a list is answered");
-    const lives = reply.map(String);
+    return reply;
+  }
+
+  async #purge(trash: readonly unknown[]): Promise<boolean> {
+    const lives = trash.map(String);
     if (lives.length === 0) return false;
     // The record went when the queue was removed.
     const keys = lives.flatMap((life) => allQueueKeys(this.#namespace, Number(life)).slice(1));

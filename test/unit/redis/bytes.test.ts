@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteReader, ByteWriter } from "../../../src/backend/redis/bytes.ts";
 import { PROGRAMS } from "../../../src/backend/redis/programs.ts";
-import { encodeKeys, encodeScriptCall } from "../../../src/backend/redis/script-call.ts";
+import { CallStart, encodeKeys, encodeScriptCall } from "../../../src/backend/redis/script-call.ts";
 
 const fields = fc.array(
   fc.oneof(
@@ -50,8 +50,15 @@ test("a script call is what the protocol of Redis asks for, with keys and binary
       blob,
       Buffer.from("\r\n"),
     ]);
-  expect(encodeScriptCall(PROGRAMS.due, false, keys, ["ö", blob])).toEqual(expected("EVALSHA", sha));
-  expect(encodeScriptCall(PROGRAMS.due, true, keys, ["ö", blob])).toEqual(expected("EVAL", text));
+  const start = new CallStart(PROGRAMS.due, keys, 2);
+  for (const values of [
+    ["ö", blob],
+    [encodeKeys(["ö"]), blob],
+    [encodeKeys(["ö"]), blob, encodeKeys([])],
+  ]) {
+    expect(encodeScriptCall(start.encode(false), values)).toEqual(expected("EVALSHA", sha));
+    expect(encodeScriptCall(start.encode(true), values)).toEqual(expected("EVAL", text));
+  }
 });
 
 test("all scripts are ASCII, so that their length in characters is that in bytes", () => {

@@ -1,6 +1,8 @@
 --[[
 Plain dequeue: as dequeue.lua, from the head of the list only, without request ids. Follows plain-begin.lua.
 KEYS  3 pending, 4 bodies, 5 returned, 6 leases, 7 held, 8 task counts, 9 task searches
+Result  where there is anything, a list: the entries, each delivered for the first time, then the answer without messages. Bytes that are joined
+        would be read once more by the server, and again where they are cut apart.
 Atomic because a message is at no instant in neither or in both of pending and processing.
 ]]
 local wanted, largest, wake = read(">I4", body), read(">I6", record, 58), read(">I8", record, 64)
@@ -51,26 +53,26 @@ if not isPlain then
   call("LPUSH", KEYS[3], unpack(back))
   return ""
 end
-local pieces, places, bodies, leases, held, p, k, m, first = { "\0" }, { "\0" }, {}, {}, {}, 1, 1, 0, 1
-local lastLease, ends = -1, nil
+local heads, places, bodies, leases, held, h, k, m, first = { "\0" }, { "\0" }, {}, {}, {}, 1, 1, 0, 1
+-- From their ends: a small sorted set is searched from its begin for the place of a new member, which is then soon found.
+local r, lastLease, ends = 2 * total, -1, nil
 for position = 5, size, 13 do
   local token, limit, leaseMs = read(">c6I2I4", body, position)
   local final = first + limit - 1
   if final > total then final = total end
   local head = "\0" .. token .. pack(">I2", final - first + 1)
-  p, k = p + 1, k + 1
-  pieces[p], places[k] = head, head
+  h, k = h + 1, k + 1
+  heads[h], places[k] = head, head
   if leaseMs ~= lastLease then lastLease, ends = leaseMs, string.format("%.0f", now + leaseMs * 1000) end
   for index = first, final do
     local entry = entries[index]
     local place = sub(entry, 2, 7)
     local holding = place .. token
     if lastOwned and byte(entry, 14) == 2 then holding = holding .. sub(entry, 15, 20) end
-    m = m + 2
-    bodies[m - 1], bodies[m], leases[m - 1], leases[m], held[m - 1], held[m] = place, entry, ends, holding, "0", holding
-    pieces[p + 1], pieces[p + 2] = pack(">I4I4", 1, #entry), entry
-    p, k = p + 2, k + 1
+    m, k = m + 2, k + 1
+    bodies[m - 1], bodies[m], leases[r - 1], leases[r], held[r - 1], held[r] = place, entry, ends, holding, "0", holding
     places[k] = place
+    r = r - 2
   end
   first = final + 1
 end
@@ -82,4 +84,5 @@ if lastOwned then call("HSET", KEYS[8], sub(record, 10, 15), sub(lastOwned, 2, 7
 call("SETRANGE", KEYS[2], 27, pack(">I6", read(">I6", record, 28) + total))
 if total < wanted and largest > 0 then call("SETRANGE", KEYS[2], 57, "\0\0\0\0\0\0") end
 kept = table.concat(places)
-local answer = table.concat(pieces)
+local answer = entries
+answer[total + 1] = table.concat(heads)
