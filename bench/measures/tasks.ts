@@ -14,7 +14,7 @@ export const IN_ALL = "in all";
 
 /** A run that goes through a million messages makes fewer rounds. */
 const MANY_MESSAGES = 500_000;
-const ROUNDS_OF_MANY = 3;
+const ROUNDS_OF_MANY = 1;
 
 /** Everything about tasks. */
 export async function runTasks(run: Run): Promise<void> {

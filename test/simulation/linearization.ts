@@ -102,12 +102,16 @@ export class Linearization {
   *#reach(world: World, operation: Operation, after: readonly Operation[]): Generator<World> {
     if (world.answers.has(operation.index)) {
       yield world;
+      const undone = withoutAnswer(world, operation);
+      if (undone !== undefined) yield* this.#reach(undone, operation, after);
       return;
     }
     const waiting = [...after, operation];
     for (const other of this.#isTold ? [] : this.#open) {
-      if (waiting.includes(other) || world.answers.has(other.index) || !operation.dependsOn(other)) continue;
-      for (const next of this.#reach(world, other, waiting)) yield* this.#reach(next, operation, after);
+      if (waiting.includes(other) || !operation.dependsOn(other)) continue;
+      const before = world.answers.has(other.index) ? withoutAnswer(world, other) : world;
+      if (before === undefined) continue;
+      for (const next of this.#reach(before, other, waiting)) yield* this.#reach(next, operation, after);
     }
     const next = world.copy();
     next.perform(operation);
@@ -129,6 +133,23 @@ export class Linearization {
     this.#worlds = [...new Map(worlds.map((world) => [world.key(), world])).values()];
     if (this.#worlds.length > MOST_WORLDS) throw new Undecided(`${this.#worlds.length} possible pasts`);
   }
+}
+
+/**
+ * The same past, in which a call that had to be sent again gets another answer than the one it had, of which nothing is held any more (it was
+ * cleared, or its leases have ended): to say "empty" would be wrong, so it is made anew. Nothing where the answer stands.
+ */
+function withoutAnswer(world: World, operation: Operation): World | undefined {
+  const said = world.answers.get(operation.index);
+  if (operation.stillHeld === undefined || said === undefined || !holdsAny(said)) return undefined;
+  if (holdsAny(operation.stillHeld(world, said))) return undefined;
+  const undone = world.copy();
+  undone.answers.delete(operation.index);
+  return undone;
+}
+
+function holdsAny(outcome: Outcome): boolean {
+  return "value" in outcome && Array.isArray(outcome.value) && outcome.value.length > 0;
 }
 
 function show(outcome: Outcome): string {
