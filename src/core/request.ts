@@ -228,7 +228,8 @@ export function checkSelection(selection: QueueSelection): QueueSelection {
 
 /** The reason of a nack in a form that any store can keep: no NUL, no lone surrogates, at most 4,096 characters. */
 export function storableReason(reason: unknown): string {
-  const text = typeof reason === "string" ? reason : reason === undefined ? "" : quote(reason);
+  if (reason === undefined) return "";
+  const text = typeof reason === "string" ? reason : quote(reason);
   return text
     .slice(0, MAX_REASON_CHARACTERS)
     .replaceAll("\0", "\u2400")
