@@ -45,26 +45,24 @@ export class Availability {
   }
 
   /**
-   * Sleeps, after a take that gave nothing, until a take may give something, or `pollMs` have passed, or the signal is aborted. Woken, it
-   * reads before the consumer takes, since taking needs the store's lock and most changes of a busy store are none of this queue.
+   * Sleeps, after a take that gave nothing, until a take may give something, or the signal is aborted. Woken, and every `pollMs` in case a
+   * wake-up was lost, it reads before the consumer takes: taking needs the store's lock, most changes of a busy store are none of this
+   * queue, and a quiet one has nothing to give.
    *
    * @param version the version before that take
    */
   async sleep(version: number, pollMs: number, signal: AbortSignal): Promise<void> {
-    const untilMs = this.#clock.monotonicMs() + pollMs;
     this.#vain += 1;
     for (let looked = version; !signal.aborted; this.#vain += 1) {
       if (this.#changes !== looked && this.#isNamed && this.#vain === 1) return;
       if (this.#vain > FREE_LOOKS) await rest(this.#clock, Math.min(2 ** (this.#vain - FREE_LOOKS), LONGEST_GAP_MS), signal);
       looked = this.#changes;
       const dueMs = await this.#nextDue();
-      const nowMs = this.#clock.monotonicMs();
-      if (dueMs === 0 || nowMs >= untilMs) return;
+      if (dueMs === 0) return;
       if (this.#changes !== looked || signal.aborted) continue;
-      await this.#rest(Math.min(untilMs - nowMs, dueMs ?? Number.POSITIVE_INFINITY), signal);
-      const sleptMs = this.#clock.monotonicMs() - nowMs;
-      if (nowMs + sleptMs >= untilMs) return;
-      if (sleptMs > LONGEST_GAP_MS) this.#vain = 0;
+      const begunMs = this.#clock.monotonicMs();
+      await this.#rest(Math.min(pollMs, dueMs ?? Number.POSITIVE_INFINITY), signal);
+      if (this.#clock.monotonicMs() - begunMs > LONGEST_GAP_MS) this.#vain = 0;
     }
   }
 

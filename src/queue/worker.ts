@@ -122,7 +122,6 @@ export class Worker<Value> implements AsyncDisposable {
         try {
           await this.#takeOnce(signal);
           failures = 0;
-          this.#failure = undefined;
         } catch (error) {
           failures += 1;
           this.#failure = error;
@@ -163,6 +162,8 @@ export class Worker<Value> implements AsyncDisposable {
     const { handlerTimeoutMs, graceMs, pollIntervalMs } = this.#options;
     const { version } = availability;
     const deliveries = await this.queue.take(limit, true, handlerTimeoutMs === 0 ? Number.POSITIVE_INFINITY : handlerTimeoutMs + graceMs);
+    // Sleeping may last: that the store answers again is to be seen meanwhile.
+    this.#failure = undefined;
     this.#limiter?.use(deliveries.length);
     if (deliveries.length === 0) {
       await availability.sleep(version, pollIntervalMs, signal);

@@ -7,6 +7,8 @@ import type { Entry } from "./entry.ts";
 const BLOCK_BYTES = 16 * 1024;
 /** The longest copy that is cut from a block; longer ones have a buffer of their own. */
 const LARGEST_CUT_BYTES = 2 * 1024;
+/** The longest copy that is made word by word: copying at once needs a second view, which takes longer to make. */
+const LARGEST_WORDWISE_BYTES = 64;
 
 /**
  * Makes arrays that belong to the caller alone: nothing the caller writes into one shows in the store or in another copy.
@@ -16,28 +18,53 @@ const LARGEST_CUT_BYTES = 2 * 1024;
  * which would take all copies cut from them along; posting a message copies it as ever.
  */
 export class CopyOut {
-  #block = new Uint8Array(0);
+  // `buffer` of an array is a call into the runtime, so it is kept.
+  #buffer = new ArrayBuffer(0);
+  #words = new Int32Array(this.#buffer);
   #used = 0;
 
   /** A copy of the payload of a message. */
   copy(entry: Entry): Uint8Array {
-    return this.copyBytes(entry.bytes, entry.start, entry.length);
+    const { segment, bytes, start, length } = entry;
+    if (segment === undefined || length > LARGEST_CUT_BYTES) return this.copyBytes(bytes, start, length);
+    const place = this.#cut(length);
+    // What moved to another segment may begin between words.
+    if (length <= LARGEST_WORDWISE_BYTES && (start & 3) === 0) {
+      this.#copyWords(segment.words, start >> 2, place >> 2, (length + 3) >> 2);
+      return new Uint8Array(this.#buffer, place, length);
+    }
+    const copy = new Uint8Array(this.#buffer, place, length);
+    copy.set(new Uint8Array(segment.buffer, start, length));
+    return copy;
+  }
+
+  #copyWords(source: Int32Array, from: number, to: number, count: number): void {
+    const words = this.#words;
+    for (let index = 0; index < count; index += 1) words[to + index] = source[from + index] as number;
   }
 
   /** A copy of a part of an array. */
   copyBytes(bytes: Uint8Array, start: number, length: number): Uint8Array {
     if (length > LARGEST_CUT_BYTES) return bytes.slice(start, start + length);
-    if (this.#used + length > this.#block.length) this.#renew();
-    const copy = new Uint8Array(this.#block.buffer, this.#used, length);
-    copy.set(new Uint8Array(bytes.buffer, bytes.byteOffset + start, length));
-    // Eight-byte steps, so that a caller can lay a view of any number type over a copy.
-    this.#used += (length + 7) & ~7;
+    const place = this.#cut(length);
+    const copy = new Uint8Array(this.#buffer, place, length);
+    copy.set(start === 0 && length === bytes.length ? bytes : bytes.subarray(start, start + length));
     return copy;
   }
 
+  /** Cuts so many bytes from the block, which may be a new one afterwards. @returns where they begin */
+  #cut(length: number): number {
+    if (this.#used + length > this.#buffer.byteLength) this.#renew();
+    const start = this.#used;
+    // Eight-byte steps, so that a caller can lay a view of any number type over a copy.
+    this.#used = start + ((length + 7) & ~7);
+    return start;
+  }
+
   #renew(): void {
-    this.#block = new Uint8Array(BLOCK_BYTES);
+    this.#buffer = new ArrayBuffer(BLOCK_BYTES);
+    this.#words = new Int32Array(this.#buffer);
     this.#used = 0;
-    markAsUntransferable(this.#block.buffer);
+    markAsUntransferable(this.#buffer);
   }
 }

@@ -9,13 +9,17 @@ const HYPHEN = 45;
 const NINE = 57;
 /** 2^32 divided by the golden ratio, odd: neighbouring places land far apart, and so do those at equal distances. */
 const SPREAD = 0x9e3779b1;
+/** The key of a free place of the table. */
+const FREE = 0;
 
 /**
  * A hash table with open addressing, at most half full, keyed by the place that stands in the receipt. A Map keyed by receipts would do,
  * but hashes each text and takes several times as long, in the middle of the busiest path.
  */
 export class DeliveryTable {
-  #entries: (Entry | undefined)[] = new Array(SMALLEST_CAPACITY).fill(undefined);
+  // Key and entry in turns, or twice 0 where the table is free: a search touches no entry but the one that it finds, and with many
+  // deliveries each touch of memory takes as long as all the rest.
+  #slots: (number | Entry)[] = new Array(SMALLEST_CAPACITY * 2).fill(FREE);
   #size = 0;
   #shift = 28;
 
@@ -26,60 +30,72 @@ export class DeliveryTable {
 
   /** Adds a message that has its receipt and is not in the table. */
   add(entry: Entry): void {
-    if ((this.#size + 1) * 2 > this.#entries.length) this.#resize(this.#entries.length * 2);
-    this.#put(entry);
+    const capacity = this.#slots.length / 2;
+    if ((this.#size + 1) * 2 > capacity) this.#resize(capacity * 2);
+    this.#put(keyOf(entry.place), entry);
     this.#size += 1;
   }
 
   /** The message of which this is the current delivery, or `undefined`. */
   find(receipt: Receipt): Entry | undefined {
-    const place = placeIn(receipt);
-    const last = this.#entries.length - 1;
-    for (let index = this.#home(place); ; index = (index + 1) & last) {
-      const entry = this.#entries[index];
-      if (entry === undefined) return undefined;
-      if (entry.place === place) return entry.receipt === receipt ? entry : undefined;
+    const key = keyOf(placeIn(receipt));
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    for (let slot = this.#home(key); slots[slot] !== FREE; slot = (slot + 2) & mask) {
+      if (slots[slot] !== key) continue;
+      const entry = slots[slot + 1] as Entry;
+      if (entry.receipt === receipt) return entry;
     }
+    return undefined;
   }
 
   /** Removes a message that is in the table. */
   delete(removed: Entry): void {
-    const last = this.#entries.length - 1;
-    let hole = this.#home(removed.place);
-    while (this.#entries[hole] !== removed) hole = (hole + 1) & last;
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let hole = this.#home(keyOf(removed.place));
+    while (slots[hole + 1] !== removed) hole = (hole + 2) & mask;
     // Those behind the hole whose way from their home leads over it move up, so that no search ends too early.
-    for (let index = (hole + 1) & last; ; index = (index + 1) & last) {
-      const entry = this.#entries[index];
-      if (entry === undefined) break;
-      const home = this.#home(entry.place);
-      if (((index - home) & last) < ((index - hole) & last)) continue;
-      this.#entries[hole] = entry;
-      hole = index;
+    for (let slot = (hole + 2) & mask; slots[slot] !== FREE; slot = (slot + 2) & mask) {
+      const key = slots[slot] as number;
+      if (((slot - this.#home(key)) & mask) < ((slot - hole) & mask)) continue;
+      slots[hole] = key;
+      slots[hole + 1] = slots[slot + 1] as Entry;
+      hole = slot;
     }
-    this.#entries[hole] = undefined;
+    slots[hole] = FREE;
+    slots[hole + 1] = FREE;
     this.#size -= 1;
-    if (this.#entries.length > SMALLEST_CAPACITY && this.#size * 8 < this.#entries.length) this.#resize(this.#entries.length / 2);
+    const capacity = slots.length / 2;
+    if (capacity > SMALLEST_CAPACITY && this.#size * 8 < capacity) this.#resize(capacity / 2);
   }
 
-  #home(place: number): number {
-    return Math.imul(place, SPREAD) >>> this.#shift;
+  #home(key: number): number {
+    return (Math.imul(key, SPREAD) >>> this.#shift) << 1;
   }
 
-  #put(entry: Entry): void {
-    const last = this.#entries.length - 1;
-    let index = this.#home(entry.place);
-    while (this.#entries[index] !== undefined) index = (index + 1) & last;
-    this.#entries[index] = entry;
+  #put(key: number, entry: Entry): void {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let slot = this.#home(key);
+    while (slots[slot] !== FREE) slot = (slot + 2) & mask;
+    slots[slot] = key;
+    slots[slot + 1] = entry;
   }
 
   #resize(capacity: number): void {
-    const entries = this.#entries;
-    this.#entries = new Array(capacity).fill(undefined);
+    const slots = this.#slots;
+    this.#slots = new Array(capacity * 2).fill(FREE);
     this.#shift = 32 - Math.log2(capacity);
-    for (const entry of entries) {
-      if (entry !== undefined) this.#put(entry);
+    for (let slot = 0; slot < slots.length; slot += 2) {
+      if (slots[slot] !== FREE) this.#put(slots[slot] as number, slots[slot + 1] as Entry);
     }
   }
+}
+
+/** What a place is found by: 32 bits of it, but never what marks a free place of the table. Different places may share one. */
+function keyOf(place: number): number {
+  return place | 0 || 1;
 }
 
 /** The number that stands where a receipt of this store has its place; any number for a text that is not one, which then finds nothing. */

@@ -23,31 +23,34 @@ export type EntryState = typeof WAITING | typeof DELAYED | typeof DUE | typeof P
 /** Bytes of nothing. */
 export const NO_BYTES = new Uint8Array(0);
 
-/** One message. The plain ones of the backlog have no entry: it is made when they leave the line. */
+/**
+ * One message. The plain ones of the backlog have no entry: it is made when they leave the line. What finding and settling a delivery
+ * touches stands first, and so together in memory: with many in processing each further line of the cache costs as much as the rest.
+ */
 export class Entry implements Placed {
   /** The number of its enqueue, counted from 1 through all the life of the queue: its old place, to which it returns. */
   readonly place: number;
-  /** Whether it has left the queue. */
-  removed = false;
+  /** The receipt of the delivery, while in processing. */
+  receipt: Receipt | undefined = undefined;
+  /** The stamp of its latest push to the leases, 0 while not in processing. */
+  leaseStamp = 0;
+  /** Whose it is, if a task owns it. */
+  owner: Ownership | undefined;
+  /** The last reason of a nack, `""` before one. */
+  reason = "";
   state: EntryState = WAITING;
-  /** The id, unless it follows from the place (made by the store, in this slot of the queue). */
-  readonly id: MessageId | undefined;
+  deliveryCount = 0;
+  readonly length: number;
   /** The segment that {@link bytes} belongs to, if it does not have bytes of its own. */
   segment: Segment | undefined;
   /** The array that holds the message, from {@link start} on. */
   bytes: Uint8Array;
+  /** Whether it has left the queue. */
+  removed = false;
   start: number;
-  readonly length: number;
+  /** The id, unless it follows from the place (made by the store, in this slot of the queue). */
+  readonly id: MessageId | undefined;
   readonly enqueuedAtMs: number;
-  deliveryCount = 0;
-  /** The last reason of a nack, `""` before one. */
-  reason = "";
-  /** The receipt of the delivery, while in processing. */
-  receipt: Receipt | undefined = undefined;
-  /** Whose it is, if a task owns it. */
-  owner: Ownership | undefined;
-  /** The stamp of its latest push to the leases, 0 while not in processing. */
-  leaseStamp = 0;
 
   constructor(
     place: number,

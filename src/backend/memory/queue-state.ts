@@ -1,5 +1,6 @@
 /** The state of one queue. Each method leaves all of it consistent; together with deliveries.ts these are all its changes. */
 
+import { NumberedTexts } from "../../core/base36.ts";
 import type { Cleared, QueueSettings, Status } from "../../core/message.ts";
 import { type MessageId, makeMessageId, placeOfMessageId, type QueueName, type Receipt } from "../../core/names.ts";
 import { Backlog } from "./backlog.ts";
@@ -29,8 +30,9 @@ export class QueueState {
   readonly firstSlot: number;
   /** The present life: clearing begins a new one. */
   slot: number;
-  /** What the ids made in this slot begin with: all but the digits of the place. */
-  #idPrefix: string;
+  /** Make the ids of this slot, of messages that come and of those that are looked at: two, since each goes on from place to place. */
+  #newIds: NumberedTexts;
+  #ids: NumberedTexts;
   /** The place of the latest enqueue. Places go on through all lives, so that a redriven dead letter finds its old one. */
   lastPlace = 0;
   /** Messages out of the line: handed out at least once, or delayed and overtaken. */
@@ -61,7 +63,8 @@ export class QueueState {
     this.createdAtMs = createdAtMs;
     this.slot = resources.nextSlot();
     this.firstSlot = this.slot;
-    this.#idPrefix = idPrefix(resources.id, this.slot);
+    this.#newIds = idsOf(resources.id, this.slot);
+    this.#ids = idsOf(resources.id, this.slot);
     this.backlog = new Backlog(resources.segments, this.passed, this.owners);
     this.answers = new RememberedAnswers(resources.totals);
     this.ids = new RememberedIds(resources.totals, (remembered) => this.isUnacked(remembered.place) || this.dead.has(remembered.id));
@@ -79,7 +82,7 @@ export class QueueState {
 
   /** The id of an unacked message. */
   idOf(entry: Entry): MessageId {
-    return entry.id ?? this.#makeId(entry.place);
+    return entry.id ?? (this.#ids.text(entry.place) as MessageId);
   }
 
   /** Stores a copy of a message. @returns its id */
@@ -103,11 +106,7 @@ export class QueueState {
     }
     this.counts.enqueued += 1;
     this.weigh(1, data.length);
-    return id ?? this.#makeId(place);
-  }
-
-  #makeId(place: number): MessageId {
-    return (this.#idPrefix + place.toString(36)) as MessageId;
+    return id ?? (this.#newIds.text(place) as MessageId);
   }
 
   #own(task: TaskState): Ownership {
@@ -261,7 +260,8 @@ export class QueueState {
     }
     this.owners.clear();
     this.slot = this.resources.nextSlot();
-    this.#idPrefix = idPrefix(this.resources.id, this.slot);
+    this.#newIds = idsOf(this.resources.id, this.slot);
+    this.#ids = idsOf(this.resources.id, this.slot);
     this.passed = new OrderedLog();
     this.backlog = new Backlog(this.resources.segments, this.passed, this.owners);
     this.delays = new Heap();
@@ -285,8 +285,8 @@ export class QueueState {
   }
 }
 
-function idPrefix(store: string, slot: number): string {
-  return makeMessageId(store, slot, 0).slice(0, -1);
+function idsOf(store: string, slot: number): NumberedTexts {
+  return new NumberedTexts(makeMessageId(store, slot, 0).slice(0, -1));
 }
 
 /** Whether a lease in the heap is that of a current delivery. */

@@ -27,7 +27,10 @@ const POOL_ITEMS = 32;
  */
 export class Segment {
   readonly bytes: Uint8Array;
-  readonly #words: Uint32Array;
+  /** What {@link bytes} is a view of; asking that for it is a call into the runtime. */
+  readonly buffer: ArrayBuffer;
+  /** The same bytes as words. */
+  readonly words: Int32Array;
   readonly #times: Float64Array;
   /** The place of the first record. */
   firstPlace = 0;
@@ -52,8 +55,9 @@ export class Segment {
 
   constructor(capacity: number) {
     const buffer = new ArrayBuffer(capacity);
+    this.buffer = buffer;
     this.bytes = new Uint8Array(buffer);
-    this.#words = new Uint32Array(buffer);
+    this.words = new Int32Array(buffer);
     this.#times = new Float64Array(buffer);
   }
 
@@ -86,8 +90,8 @@ export class Segment {
   #record(data: Uint8Array, enqueuedAtMs: number, kind: number): void {
     const end = this.#end;
     this.#times[end >> 3] = enqueuedAtMs;
-    this.#words[(end >> 2) + 2] = data.length;
-    this.#words[(end >> 2) + 3] = kind;
+    this.words[(end >> 2) + 2] = data.length;
+    this.words[(end >> 2) + 3] = kind;
     this.bytes.set(data, end + HEADER_BYTES);
     this.#end = end + Segment.recordBytes(data.length);
     this.records += 1;
@@ -112,12 +116,12 @@ export class Segment {
 
   /** The entry that stands for the record at the cursor, or `undefined` for a plain one. There must be a record. */
   aside(): Entry | undefined {
-    return this.#words[(this.#cursor >> 2) + 3] === ASIDE ? this.#asides[this.#passedAsides] : undefined;
+    return this.words[(this.#cursor >> 2) + 3] === ASIDE ? this.#asides[this.#passedAsides] : undefined;
   }
 
   /** Whether the message of the record at the cursor was withdrawn. There must be a record. */
   isWithdrawn(): boolean {
-    const kind = this.#words[(this.#cursor >> 2) + 3];
+    const kind = this.words[(this.#cursor >> 2) + 3];
     return kind === GONE || (kind === ASIDE && this.#asides[this.#passedAsides]?.state === WITHDRAWN);
   }
 
@@ -125,7 +129,7 @@ export class Segment {
   withdraw(entry: Entry): void {
     const word = ((entry.start - HEADER_BYTES) >> 2) + 3;
     // The record of an aside stays, since asides are told by their order.
-    if (this.#asides.length === 0 || !this.#asides.includes(entry)) this.#words[word] = GONE;
+    if (this.#asides.length === 0 || !this.#asides.includes(entry)) this.words[word] = GONE;
     entry.state = WITHDRAWN;
   }
 
@@ -145,7 +149,7 @@ export class Segment {
     let offset = this.#cursor;
     let asides = this.#passedAsides;
     for (let index = this.passed; index < this.records; index += 1) {
-      const kind = this.#words[(offset >> 2) + 3];
+      const kind = this.words[(offset >> 2) + 3];
       const isAside = kind === ASIDE;
       if (this.firstPlace + index >= place && kind !== GONE) {
         const entry = isAside ? (this.#asides[asides] as Entry) : this.#unpack(offset, this.firstPlace + index, owners);
@@ -171,8 +175,8 @@ export class Segment {
   }
 
   #unpack(offset: number, place: number, owners: Ownerships): Entry {
-    const length = this.#words[(offset >> 2) + 2] as number;
-    const kind = this.#words[(offset >> 2) + 3] as number;
+    const length = this.words[(offset >> 2) + 2] as number;
+    const kind = this.words[(offset >> 2) + 3] as number;
     // An empty message refers to no segment, so that a segment without held bytes is one without references.
     return new Entry(
       place,
@@ -187,7 +191,7 @@ export class Segment {
   }
 
   #after(offset: number): number {
-    return offset + Segment.recordBytes(this.#words[(offset >> 2) + 2] as number);
+    return offset + Segment.recordBytes(this.words[(offset >> 2) + 2] as number);
   }
 }
 

@@ -35,6 +35,8 @@ export class MemoryStore {
   /** @internal */
   readonly subscriptions = new Set<Subscription>();
   #changed: Set<QueueName> | undefined = undefined;
+  /** The queue that was asked for last: mostly it is asked for again. */
+  #last: QueueState | undefined = undefined;
 
   /** @param random the source of the store's identity */
   constructor(random: Random = systemRandom) {
@@ -43,8 +45,10 @@ export class MemoryStore {
 
   /** The queue of that name. @internal @throws QueueFSError `queue-not-found` */
   queue(name: QueueName): QueueState {
+    if (this.#last !== undefined && this.#last.name === name) return this.#last;
     const queue = this.queues.get(name);
     if (queue === undefined) throw queueNotFound(name);
+    this.#last = queue;
     return queue;
   }
 
@@ -75,6 +79,7 @@ export class MemoryStore {
     for (const name of names) {
       this.queue(name).dispose();
       this.queues.delete(name);
+      this.#last = undefined;
       this.names.delete(name);
       this.changed(name);
     }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { joinBase36 } from "../../../src/core/base36.ts";
+import { joinBase36, NumberedTexts } from "../../../src/core/base36.ts";
 
 /** Whole numbers of all sizes, the edges of digits and of 32 bits among them. */
 const numbers = fc.oneof(
@@ -16,5 +16,14 @@ it("joins whole numbers as toString(36) writes them", () => {
       expect(joinBase36(letter, first, second, third)).toBe([letter, ...[first, second, third].map((one) => one.toString(36))].join("-"));
     }),
     { numRuns: 2_000 },
+  );
+});
+
+it("numbers texts as toString(36) writes the numbers, whatever came before", () => {
+  fc.assert(
+    fc.property(fc.array(numbers), (values) => {
+      const texts = new NumberedTexts("m-store-");
+      for (const value of values.flatMap((one) => [one, one + 1, one])) expect(texts.text(value)).toBe(`m-store-${value.toString(36)}`);
+    }),
   );
 });
