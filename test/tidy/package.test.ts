@@ -70,7 +70,9 @@ describe("the tarball", () => {
   it("holds the built code, the documentation and nothing else", () => {
     const strays = packed
       .map(({ path }) => path)
-      .filter((path) => !/^(?:dist\/.+\.(?:js|js\.map|d\.ts)|docs\/.+\.(?:md|svg)|README\.md|CHANGELOG\.md|LICENSE|package\.json)$/.test(path));
+      .filter(
+        (path) => !/^(?:dist\/.+\.(?:js|js\.map|d\.ts)|docs\/.+\.(?:md|svg)|README\.md|CHANGELOG\.md|LICENSE|package\.json)$/.test(path),
+      );
     expect(strays).toEqual([]);
     for (const path of ["README.md", "CHANGELOG.md", "LICENSE", "docs/errors.md", "dist/index.js"])
       expect(packed.map((file) => file.path)).toContain(path);
