@@ -9,17 +9,15 @@ const HYPHEN = 45;
 const NINE = 57;
 /** 2^32 divided by the golden ratio, odd: neighbouring places land far apart, and so do those at equal distances. */
 const SPREAD = 0x9e3779b1;
-/** The key of a free place of the table. */
-const FREE = 0;
 
 /**
  * A hash table with open addressing, at most half full, keyed by the place that stands in the receipt. A Map keyed by receipts would do,
  * but hashes each text and takes several times as long, in the middle of the busiest path.
  */
 export class DeliveryTable {
-  // Key and entry in turns, or twice 0 where the table is free: a search touches no entry but the one that it finds, and with many
-  // deliveries each touch of memory takes as long as all the rest.
-  #slots: (number | Entry)[] = new Array(SMALLEST_CAPACITY * 2).fill(FREE);
+  // Key and entry in turns: a search touches no entry but the one that it finds, and with many deliveries each touch of memory takes as
+  // long as all the rest.
+  #slots: (number | Entry | undefined)[] = new Array(SMALLEST_CAPACITY * 2).fill(undefined);
   #size = 0;
   #shift = 28;
 
@@ -41,7 +39,7 @@ export class DeliveryTable {
     const key = keyOf(placeIn(receipt));
     const slots = this.#slots;
     const mask = slots.length - 1;
-    for (let slot = this.#home(key); slots[slot] !== FREE; slot = (slot + 2) & mask) {
+    for (let slot = this.#home(key); slots[slot] !== undefined; slot = (slot + 2) & mask) {
       if (slots[slot] !== key) continue;
       const entry = slots[slot + 1] as Entry;
       if (entry.receipt === receipt) return entry;
@@ -56,15 +54,15 @@ export class DeliveryTable {
     let hole = this.#home(keyOf(removed.place));
     while (slots[hole + 1] !== removed) hole = (hole + 2) & mask;
     // Those behind the hole whose way from their home leads over it move up, so that no search ends too early.
-    for (let slot = (hole + 2) & mask; slots[slot] !== FREE; slot = (slot + 2) & mask) {
+    for (let slot = (hole + 2) & mask; slots[slot] !== undefined; slot = (slot + 2) & mask) {
       const key = slots[slot] as number;
       if (((slot - this.#home(key)) & mask) < ((slot - hole) & mask)) continue;
       slots[hole] = key;
       slots[hole + 1] = slots[slot + 1] as Entry;
       hole = slot;
     }
-    slots[hole] = FREE;
-    slots[hole + 1] = FREE;
+    slots[hole] = undefined;
+    slots[hole + 1] = undefined;
     this.#size -= 1;
     const capacity = slots.length / 2;
     if (capacity > SMALLEST_CAPACITY && this.#size * 8 < capacity) this.#resize(capacity / 2);
@@ -78,24 +76,24 @@ export class DeliveryTable {
     const slots = this.#slots;
     const mask = slots.length - 1;
     let slot = this.#home(key);
-    while (slots[slot] !== FREE) slot = (slot + 2) & mask;
+    while (slots[slot] !== undefined) slot = (slot + 2) & mask;
     slots[slot] = key;
     slots[slot + 1] = entry;
   }
 
   #resize(capacity: number): void {
     const slots = this.#slots;
-    this.#slots = new Array(capacity * 2).fill(FREE);
+    this.#slots = new Array(capacity * 2).fill(undefined);
     this.#shift = 32 - Math.log2(capacity);
     for (let slot = 0; slot < slots.length; slot += 2) {
-      if (slots[slot] !== FREE) this.#put(slots[slot] as number, slots[slot + 1] as Entry);
+      if (slots[slot] !== undefined) this.#put(slots[slot] as number, slots[slot + 1] as Entry);
     }
   }
 }
 
-/** What a place is found by: 32 bits of it, but never what marks a free place of the table. Different places may share one. */
+/** What a place is found by: 32 bits of it. Different places may share one. */
 function keyOf(place: number): number {
-  return place | 0 || 1;
+  return place | 0;
 }
 
 /** The number that stands where a receipt of this store has its place; any number for a text that is not one, which then finds nothing. */
