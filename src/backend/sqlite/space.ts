@@ -11,6 +11,8 @@ import type { Database } from "./connection.ts";
  * what the log gets to before it is moved, after which its room serves anew.
  */
 const BALLAST_BYTES = 4 * 1024 * 1024;
+/** What of it is written by one sweep. */
+const BALLAST_STEP_BYTES = 256 * 1024;
 /** How long an answer about free space holds, in milliseconds, unless many bytes were written. */
 const FREE_SPACE_VALID_MS = 1_000;
 /** Bytes written after which free space is looked at again, at most; near the floor it is a quarter of what is left above it. */
@@ -54,14 +56,18 @@ export class Space {
     return `${this.#path}-ballast`;
   }
 
-  // In the sweep, so that processes that are done in a moment (commands) write none.
-  #keepBallast(): void {
-    if (existsSync(this.#ballast) || !this.#look() || this.#freeBytes < 2 * BALLAST_BYTES) return;
+  // In the sweep, so that processes that are done in a moment (commands) write none; and some at a time, since the next sync of the log would wait
+  // for all of it. Answers whether more is to come.
+  #keepBallast(): boolean {
+    const size = statSync(this.#ballast, { throwIfNoEntry: false })?.size ?? 0;
+    if (size >= BALLAST_BYTES || !this.#look() || this.#freeBytes < 2 * (BALLAST_BYTES - size)) return false;
     try {
-      writeFileSync(this.#ballast, Buffer.alloc(BALLAST_BYTES), { mode: 0o600 });
+      writeFileSync(this.#ballast, Buffer.alloc(BALLAST_STEP_BYTES), { mode: 0o600, flag: "a" });
+      return size + BALLAST_STEP_BYTES < BALLAST_BYTES;
     } catch {
       // A folder that cannot be written, or a disk that filled up this moment: the store works without ballast.
       this.#dropBallast();
+      return false;
     }
   }
 
@@ -135,11 +141,11 @@ export class Space {
     this.#sweeps += 1;
     // What other processes leave, they see to themselves, unless they are gone.
     if (this.#isSettled && !isChanged && this.#sweeps % SWEEPS_PER_LOOK !== 0) return false;
-    this.#keepBallast();
+    const isGrowing = this.#keepBallast();
     const free = this.#pragma("freelist_count");
     const pages = this.#pragma("page_count");
     const steady = Math.min(free, this.#idleFreePages);
-    this.#isSettled = free === this.#idleFreePages;
+    this.#isSettled = free === this.#idleFreePages && !isGrowing;
     this.#idleFreePages = free;
     const sparePages = SPARE_BYTES / this.#pragma("page_size");
     if (steady <= sparePages || steady * 2 < pages) return this.#settleFile(pages, isBusy);
