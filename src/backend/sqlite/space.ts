@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Clock } from "../../core/clock.ts";
 import { QueueFSError, quote } from "../../core/errors.ts";
 import type { Database } from "./connection.ts";
+import { isBusy } from "./sqlite-error.ts";
 
 /**
  * Kept beside the database while it is open and given up when the disk is full, so that acks go through: 4 MiB, enough for the file to take in
@@ -150,12 +151,18 @@ export class Space {
     const sparePages = SPARE_BYTES / this.#pragma("page_size");
     if (steady <= sparePages || steady * 2 < pages) return this.#settleFile(pages, isBusy);
     this.#isSettled = false;
-    if (this.#pragma("auto_vacuum") === 0) {
-      if (pages - free > REBUILD_PAGES) return false;
-      this.#database.pragma("auto_vacuum = INCREMENTAL");
-      this.#database.exec("VACUUM");
-    } else {
-      this.#database.pragma(`incremental_vacuum(${Math.min(SHRINK_PAGES, Math.ceil(steady - sparePages / 2))})`);
+    try {
+      if (this.#pragma("auto_vacuum") === 0) {
+        if (pages - free > REBUILD_PAGES) return false;
+        this.#database.pragma("auto_vacuum = INCREMENTAL");
+        this.#database.exec("VACUUM");
+      } else {
+        this.#database.pragma(`incremental_vacuum(${Math.min(SHRINK_PAGES, Math.ceil(steady - sparePages / 2))})`);
+      }
+    } catch (error) {
+      // Others are at work: a later sweep, theirs or ours, finds the lock free.
+      if (isBusy(error)) return false;
+      throw error;
     }
     return this.#pragma("freelist_count") > sparePages;
   }
