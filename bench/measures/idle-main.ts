@@ -18,9 +18,9 @@ const task = JSON.parse(process.argv[2] as string) as IdleTask;
 const library = await loadBuiltLibrary();
 const store = task.place === undefined ? undefined : await openPlace(library, task.place);
 const worker = store && new library.Worker(new library.NamedQueue(store, QUEUE), () => {}).start();
-await sleep(task.settleMs);
-// Only what comes from now on is to be collected.
+// Only what comes from now on is to be collected; and not at the end of the wait, since a collection is followed by another one.
 globalThis.gc?.();
+await sleep(task.settleMs);
 const before = process.cpuUsage();
 const begunMs = performance.now();
 await sleep(task.idleMs);

@@ -6,6 +6,9 @@ import type { IdleTask } from "./idle-main.ts";
 
 /** How long a process is left alone before it is watched, in windows. */
 const SETTLE_PART = 0.5;
+/** Where that is to say something it takes at least so long, in milliseconds: some ten seconds after the last work the runtime tidies up once. */
+const LEAST_SETTLE_MS = 15_000;
+const SHORT_MS = 2_000;
 
 /** The suite and its measure. */
 export const IDLE_SUITE = "idle";
@@ -26,7 +29,7 @@ export async function runIdle(run: Run): Promise<void> {
   await withStores(run, (stores) =>
     run.inFolder(async (folder) => {
       run.tell("idle: processes with one worker each, whose queues are empty");
-      const settleMs = idleMs * SETTLE_PART;
+      const settleMs = idleMs > SHORT_MS ? Math.max(LEAST_SETTLE_MS, idleMs * SETTLE_PART) : idleMs * SETTLE_PART;
       const children = [NO_WORKER, ...STORES].map((name) => {
         const store = STORES.find((one) => one === name);
         const task: IdleTask = { settleMs, idleMs, ...(store === undefined ? {} : { place: stores.newPlace(store, folder) }) };

@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import type { Clock } from "../../core/clock.ts";
 import { QueueFSError, quote } from "../../core/errors.ts";
 import type { Database } from "./connection.ts";
-import { isBusy } from "./sqlite-error.ts";
+import { isBusy as isLocked } from "./sqlite-error.ts";
 
 /**
  * Kept beside the database while it is open and given up when the disk is full, so that acks go through: 4 MiB, enough for the file to take in
@@ -161,7 +161,7 @@ export class Space {
       }
     } catch (error) {
       // Others are at work: a later sweep, theirs or ours, finds the lock free.
-      if (isBusy(error)) return false;
+      if (isLocked(error)) return false;
       throw error;
     }
     return this.#pragma("freelist_count") > sparePages;
