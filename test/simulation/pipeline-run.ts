@@ -72,6 +72,8 @@ class Pipeline {
   readonly #waiters: { wasComplete: boolean }[] = [];
   #truth: Backend | undefined;
   #live: number[] = [];
+  /** The processes that have workers; the others are producers. */
+  readonly #working = new Set<number>();
   #clients = 0;
   #crashes = 0;
   #failure: unknown;
@@ -147,6 +149,7 @@ class Pipeline {
     }).start();
     new Worker(index as NamedQueue<Piece>, (piece, context) => this.#handle(client, piece, context, undefined), options).start();
     this.#live.push(client);
+    this.#working.add(client);
   }
 
   #handle(process: number, piece: Piece, context: HandlerContext, next: NamedQueue<Piece> | undefined): Promise<Verdict | undefined> {
@@ -265,7 +268,8 @@ class Pipeline {
     this.#crashes += 1;
     this.#live = this.#live.filter((one) => one !== client);
     this.#line.kill(client, () => this.#choice.fraction() < 0.5);
-    if ([...this.#live].length < PROCESSES + 1) await this.#startProcess();
+    // Without any worker nothing would ever be done.
+    if (this.#live.length < PROCESSES + 1 || !this.#live.some((one) => this.#working.has(one))) await this.#startProcess();
   }
 
   async #pass(ms: number): Promise<void> {
