@@ -8,15 +8,17 @@
  *     npm run bench -- --only sqlite     one suite; several times for several; a prefix is enough
  *     npm run bench -- --write           writes docs/benchmarks.md as well, with its pictures in docs/benchmarks
  *     npm run bench -- --docs FOLDER     writes the same into another folder
+ *     npm run bench -- --with FILE       takes over the suites of an earlier result of this day that are not measured now
  *     npm run bench -- --gate            exit code 1 when an aim is missed that must not be
  *     npm run bench -- --json FILE       where the result goes as JSON (test-results/bench.json)
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { judge } from "./aims.ts";
+import { type EarlierResult, takeOver } from "./earlier.ts";
 import { loadLibrary } from "./library.ts";
 import { describeMachine, describeVersions } from "./machine.ts";
 import { runEventLoop } from "./measures/event-loop.ts";
@@ -67,6 +69,7 @@ const { values } = parseArgs({
     docs: { type: "string" },
     gate: { type: "boolean" },
     json: { type: "string" },
+    with: { type: "string" },
   },
 });
 
@@ -93,8 +96,18 @@ const run: Run = {
     }
   },
 };
-const machine = describeMachine();
+const conditions = {
+  date: new Date().toISOString().slice(0, 10),
+  machine: describeMachine(),
+  versions: describeVersions(),
+  settings: run.settings,
+};
 const seconds: Record<string, number> = {};
+if (values.with !== undefined) {
+  const earlier = JSON.parse(readFileSync(values.with, "utf8")) as EarlierResult;
+  takeOver(results, earlier, conditions);
+  Object.assign(seconds, earlier.seconds);
+}
 for (const name of chosen) {
   const begunMs = performance.now();
   await SUITES[name]?.(run);
@@ -102,22 +115,14 @@ for (const name of chosen) {
 }
 run.tell("");
 
-const report: Report = {
-  date: new Date().toISOString().slice(0, 10),
-  machine,
-  seconds,
-  versions: describeVersions(),
-  settings: run.settings,
-  results,
-  verdicts: judge(results),
-};
+const report: Report = { ...conditions, seconds, results, verdicts: judge(results) };
 const path = values.json ?? join(root, "test-results", "bench.json");
 mkdirSync(dirname(path), { recursive: true });
 writeFileSync(path, jsonReport(report));
 console.log(textReport(report));
 if (values.write === true || values.docs !== undefined) {
   const docs = values.docs ?? join(root, "docs");
-  const plots = drawPlots(results, `${report.date}, ${machine.processor}, ${machine.cores} cores.`);
+  const plots = drawPlots(results, `${report.date}, ${report.machine.processor}, ${report.machine.cores} cores.`);
   // Pictures of suites that there are no more go.
   rmSync(join(docs, "benchmarks"), { recursive: true, force: true });
   mkdirSync(join(docs, "benchmarks"), { recursive: true });

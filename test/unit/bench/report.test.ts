@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { judge } from "../../../bench/aims.ts";
 import { Load, runCallers } from "../../../bench/contender.ts";
+import { type EarlierResult, takeOver } from "../../../bench/earlier.ts";
 import { formatRatio, formatValue } from "../../../bench/format.ts";
 import { drawPlots } from "../../../bench/plots.ts";
 import { jsonReport, markdownReport, type Report, textReport } from "../../../bench/report.ts";
@@ -181,5 +182,24 @@ describe("loads", () => {
 
   it("begin each round with another contender", () => {
     expect([0, 1, 2, 3].map((round) => turns(["a", "b", "c"], round).join(""))).toEqual(["abc", "bca", "cab", "abc"]);
+  });
+});
+
+describe("an earlier result", () => {
+  it("gives its suites to a run of the same conditions, where those measured anew take their place", () => {
+    const report = reportOf(resultsOfThreeRounds());
+    const earlier = JSON.parse(jsonReport(report)) as EarlierResult;
+    const results = new Results();
+    takeOver(results, earlier, { ...report, machine: { ...report.machine, loadAtBegin: 3 } });
+    expect(results.suites).toEqual(report.results.suites);
+    results.begin("sqlite", ABOUT);
+    expect(results.suites.sqlite?.measures).toEqual({});
+  });
+
+  it("is refused where anything else was measured, or with anything else", () => {
+    const report = reportOf(resultsOfThreeRounds());
+    const earlier = JSON.parse(jsonReport(report)) as EarlierResult;
+    for (const other of [{ date: "2026-02-01" }, { versions: {} }, { settings: { ...QUICK, rounds: 9 } }])
+      expect(() => takeOver(new Results(), earlier, { ...report, ...other })).toThrow("measure all suites anew");
   });
 });
