@@ -184,7 +184,7 @@ describe("npm run bench", () => {
     const { status, stderr } = spawnSync("npm", ["run", "--silent", "bench", "--", "--only", "nothing"], { cwd: root, encoding: "utf8" });
     expect(status).toBe(1);
     expect(stderr).toContain(
-      "--only takes one of sqlite, sqlite-storage, sqlite-depth, sqlite-processes, memory, redis, tasks, depth, callers",
+      "--only takes one of memory, sqlite, sqlite-storage, sqlite-depth, sqlite-processes, redis, tasks, depth, callers",
     );
   });
 });
