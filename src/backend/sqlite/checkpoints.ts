@@ -16,6 +16,10 @@ const PAGES = 1_000;
 const LONG_PAGES = 2 * PAGES;
 /** Pages that the log seldom gets beyond: those that are written before it is looked at, and moved. */
 export const MOST_PAGES = 3 * PAGES;
+/** Pages from which on it is not left to the thread: some 8 MiB. */
+const TOO_LONG_PAGES = 2 * LONG_PAGES;
+/** How often it is tried then to begin the log anew: each try waits a millisecond for others who write, which slows all of them down. */
+const TRIES = 5;
 /** Pages from which on SQLite moves them at a commit all the same, should nobody else have come to it. */
 const LAST_RESORT_PAGES = 4 * MOST_PAGES;
 /** Commits between two looks: a look costs as much as a small statement. */
@@ -51,7 +55,7 @@ export class Checkpoints {
    */
   afterCommit(bytes: number): void {
     this.#commits += 1 + bytes / BYTES_PER_COMMIT;
-    if (this.#commits < COMMITS_PER_LOOK || this.#thread.isBusy) return;
+    if (this.#commits < COMMITS_PER_LOOK) return;
     this.#commits = 0;
     // Until here, which many a process never reaches, SQLite's own way was right.
     if (this.#looks === 0) this.#database.pragma(`wal_autocheckpoint = ${LAST_RESORT_PAGES}`);
@@ -59,8 +63,10 @@ export class Checkpoints {
     const { pages, moved } = this.#log.look();
     const isLong = pages >= LONG_PAGES;
     if (pages - moved < PAGES && !isLong) return;
-    if (this.#looks * COMMITS_PER_LOOK >= COMMITS_BEFORE && this.#thread.ask(isLong)) return;
-    this.#move(isLong);
+    // A thread that gets no processor does not keep up: then the writer waits for it, or does it itself.
+    if (pages < TOO_LONG_PAGES && this.#thread.isBusy) return;
+    if (pages < TOO_LONG_PAGES && this.#looks * COMMITS_PER_LOOK >= COMMITS_BEFORE && this.#thread.ask(isLong)) return;
+    this.#move(isLong ? (pages < TOO_LONG_PAGES ? 1 : TRIES) : 0);
   }
 
   /**
@@ -71,7 +77,7 @@ export class Checkpoints {
   admit(): void {
     if (!this.#isStuck && !this.#thread.isStuck) return;
     this.#thread.isStuck = false;
-    this.#move(false);
+    this.#move(0);
     if (!this.#isStuck) return;
     throw new QueueFSError(
       "store-full",
@@ -79,10 +85,10 @@ export class Checkpoints {
     );
   }
 
-  #move(isLong: boolean): void {
+  #move(tries: number): void {
     try {
       this.#log.move();
-      if (isLong) this.#log.beginAnew();
+      for (let attempt = 1; attempt <= tries && !this.#log.beginAnew(); attempt += 1);
       this.#isStuck = false;
     } catch (error) {
       if (!isFull(error)) throw error;
