@@ -122,10 +122,11 @@ export class SqliteBackend implements Backend {
   }
 
   async #sweep(): Promise<boolean> {
+    // First, since what follows may fail: where this process may not write, or others do for long.
+    this.#wakeUp.sweep();
     try {
       const { more } = await this.recover();
       const untidy = (await this.#read(isTidyDue)) && (await this.#writer.run(tidyStep));
-      this.#wakeUp.sweep();
       const commits = this.#commits;
       this.#commits = 0;
       return this.#space.shrink(commits > 0, commits > IDLE_COMMITS) || more || untidy;

@@ -27,7 +27,8 @@ export class LogMover {
 
   /** Says how much there is, and moves nothing. */
   look(): LogState {
-    return stateOf(this.#look.get());
+    const [, pages, moved] = this.#look.get() as Columns;
+    return { pages, moved };
   }
 
   /** Moves what can be moved without anybody having to wait. Where another process does it right now, nothing. */
@@ -43,9 +44,4 @@ export class LogMover {
     const [busy] = this.#begin.get() as Columns;
     return busy === 0;
   }
-}
-
-function stateOf(columns: unknown): LogState {
-  const [, pages, moved] = columns as Columns;
-  return { pages, moved };
 }
